@@ -11,7 +11,6 @@ import io
 import re
 import tokenize
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -30,15 +29,6 @@ WORDS = {
 WORD = re.compile(rf"(?<![a-z])({'|'.join(sorted(WORDS, key=len, reverse=True))})(?![a-z])", re.IGNORECASE)
 # RocketMQ's own names of the time and place at which a producer creates a message.
 ROCKETMQ = re.compile(r"born_?(ts|ms|timestamp|time|host)", re.IGNORECASE)
-# Rooms and modules that still have such words. Remove an entry when it is clean; nothing is added.
-EXEMPT = (
-    "engines",
-    "findings",
-    "ingest",
-    "lake",
-    "night",
-)
-
 Found = tuple[int, str]
 
 
@@ -90,22 +80,12 @@ def wrong_words(source: str) -> list[Found]:
     return sorted({(line, word) for line, text in texts for word in words_in(text)})
 
 
-def is_exempt(path: Path) -> bool:
-    return any(path.is_relative_to(LIB / each) for each in EXEMPT)
-
-
 def test_names_and_comments_have_plain_words() -> None:
     wrong = []
-    for path in sorted(path for path in LIB.rglob("*.py") if not is_exempt(path)):
+    for path in sorted(LIB.rglob("*.py")):
         found = [*wrong_words(path.read_text(encoding="utf-8")), *((1, word) for word in words_in(path.stem))]
         wrong += [f"{path.relative_to(ROOT)}:{line}: {word!r}; write: {WORDS[word]}" for line, word in found]
     assert wrong == []
-
-
-@pytest.mark.parametrize("each", EXEMPT)
-def test_an_exempt_room_needs_to_be_exempt(each: str) -> None:
-    paths = [LIB / each] if each.endswith(".py") else sorted((LIB / each).rglob("*.py"))
-    assert any(wrong_words(path.read_text(encoding="utf-8")) for path in paths), f"{each} is clean: remove the entry"
 
 
 @pytest.mark.parametrize(

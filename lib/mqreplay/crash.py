@@ -20,7 +20,7 @@ from typing import Any
 
 from mqreplay import __version__
 from mqreplay.errors import OwnDiskError
-from mqreplay.lake.quiet import said_by_java
+from mqreplay.lake.quiet import output_of_java
 from mqreplay.log_folder import log_folders
 from mqreplay.machine_failures import DEEPEST, MACHINE, Failure, described, error_chain
 from mqreplay.printable import printable
@@ -81,7 +81,7 @@ def failure_of(error: BaseException) -> tuple[Failure | None, str]:
                     _line_with(failure.words, cause) if failure is not NO_JAVA else _first_of_java(cause)
                 )
     if any(re.search(JAVA_DIED.words, cause) for cause in causes):
-        java = "\n".join(said_by_java())
+        java = "\n".join(output_of_java())
         why = next((failure for failure in MACHINE if re.search(failure.words, java)), None)
         return (JAVA_DIED, _short(causes[0])) if why is None else (why, _short(_line_with(why.words, java)))
     return None, _short(causes[-1])
@@ -125,7 +125,7 @@ def _line_with(words: str, text: str) -> str:
 
 
 def _first_of_java(otherwise: str) -> str:
-    lines = [line for line in said_by_java() if line.strip()]
+    lines = [line for line in output_of_java() if line.strip()]
     return lines[0] if lines else otherwise
 
 
@@ -169,7 +169,7 @@ def _log_lines(error: BaseException, arguments: Sequence[str], now: dt.datetime)
         yield "error in Java:"
         yield from _indented([java])
     yield "last lines from Java and its Python workers:"
-    yield from _indented(said_by_java())
+    yield from _indented(output_of_java())
 
 
 def _java_stack(error: BaseException) -> str:

@@ -62,7 +62,7 @@ def ends_with(error: BaseException, monkeypatch: pytest.MonkeyPatch, warehouse: 
 @pytest.mark.parametrize("kind", UNEXPECTED)
 def test_what_nobody_expected(kind: str, monkeypatch, capsys, tmp_path: Path) -> None:
     monkeypatch.setattr(
-        "mqreplay.crash.said_by_java", list
+        "mqreplay.crash.output_of_java", list
     )  # other tests of this process may have made Java log errors
     assert ends_with(UNEXPECTED[kind], monkeypatch, tmp_path) == 4
     out, err = capsys.readouterr()

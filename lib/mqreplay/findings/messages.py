@@ -197,9 +197,9 @@ def dead_letters(
         redelivered_messages, max_reconsume_times, pl.concat([created.select(GROUP), grown.select(GROUP)])
     ).select(*GROUP, "ts", _row("silver.consume", "record_id"), pl.lit(1, pl.Int64).alias("messages"))
     of_topic = grown.join(logged, on=GROUP, how="anti")
-    given_up = pl.concat([created, of_topic, logged], how="diagonal")
+    abandoned = pl.concat([created, of_topic, logged], how="diagonal")
     found = (
-        with_session(given_up, GROUP, "ts", "ts", gap_s)
+        with_session(abandoned, GROUP, "ts", "ts", gap_s)
         .group_by(*GROUP, "session")
         .agg(
             pl.col("ts").min().alias("from_ts"),

@@ -171,7 +171,7 @@ class CatalogWarehouse(Warehouse):
         self._write(name, rows, replaced)
 
     def _write(self, name: str, rows: DataFrame | None, replaced: RowFilter | None) -> None:
-        """Replace whole partitions, if given, by rows of the table, if given, in one commit."""
+        """Replace whole partitions, if any, by rows, if any, in one commit."""
         is_new = not self.exists(name)
         self._make_complete(name)
         table = self.table_name(name)

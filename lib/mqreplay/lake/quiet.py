@@ -17,12 +17,12 @@ NOISE = (
     b"Setting Spark log level",
     b"To adjust logging level use",
 )
-_said: deque[str] = deque(maxlen=MOST_LINES)
+_output: deque[str] = deque(maxlen=MOST_LINES)
 
 
-def said_by_java() -> list[str]:
+def output_of_java() -> list[str]:
     """Return the last lines, the oldest first."""
-    return list(_said)
+    return list(_output)
 
 
 @contextmanager
@@ -48,4 +48,4 @@ def _keep(reader: int) -> None:
         # A very long line is cut, so that Java's output cannot fill the memory.
         while line := lines.readline(LONGEST_LINE):
             if not line.startswith(NOISE):
-                _said.append(line.decode("utf-8", "replace").rstrip("\r\n"))
+                _output.append(line.decode("utf-8", "replace").rstrip("\r\n"))

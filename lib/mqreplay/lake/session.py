@@ -120,18 +120,18 @@ def build_session(app_name: str, settings: SparkSettings, *, small: bool = False
     time.tzset()
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1") if _stays_here(settings) else None
     master = settings.master or ("" if is_submitted() else "local[*]")
-    given = submitted_settings() if is_submitted() else {}
-    options = TUNING | MEANING | _places(small, _has_metastore(given | settings.extra))
+    submitted = submitted_settings() if is_submitted() else {}
+    options = TUNING | MEANING | _places(small, _has_metastore(submitted | settings.extra))
     options |= _one_process(master) | _sockets(_stays_here(settings))
     options[DRIVER_MEMORY] = settings.driver_memory or HEAP
     if is_submitted():
-        require_in_time(settings, given)
+        require_in_time(settings, submitted)
         # Whoever submits it knows the cluster; what the answers depend on stays.
-        options = {name: value for name, value in options.items() if name in MEANING or name not in given}
+        options = {name: value for name, value in options.items() if name in MEANING or name not in submitted}
         options = {name: value for name, value in options.items() if name not in EARLY}
-    require_jars(settings.extra | given)
+    require_jars(settings.extra | submitted)
     options |= spark_options(storage()) | settings.extra
-    options |= {NAME: application_name(app_name, given)} | ({MASTER: master} if master else {})
+    options |= {NAME: application_name(app_name, submitted)} | ({MASTER: master} if master else {})
     if not is_submitted():
         start_java(options)
     session = SparkSession.builder.config(map=dict(options)).getOrCreate()
@@ -163,8 +163,8 @@ def _user_sets(name: str) -> bool:
     """Return whether the user's files or options of Spark set it; mqreplay's setting would override it."""
     home = Path(os.environ.get("SPARK_HOME", Path(pyspark.__file__).parent))
     file = Path(os.environ.get("SPARK_CONF_DIR", home / "conf"), "spark-defaults.conf")
-    told = file.read_text(encoding="utf-8", errors="replace") if file.is_file() else ""
-    lines = [line.strip() for line in told.splitlines()]
+    defaults = file.read_text(encoding="utf-8", errors="replace") if file.is_file() else ""
+    lines = [line.strip() for line in defaults.splitlines()]
     return any(line.startswith(name) for line in lines) or name in os.environ.get("PYSPARK_SUBMIT_ARGS", "")
 
 

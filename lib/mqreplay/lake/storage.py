@@ -142,12 +142,12 @@ def storage_options() -> dict[str, Any]:
 
 def use_settings(settings: Settings) -> None:
     """Let this process reach stores by the settings, those of spark-submit among them, and the environment."""
-    given: dict[str, str] = {}
+    spark_settings: dict[str, str] = {}
     if "PYSPARK_GATEWAY_PORT" in os.environ:
         from mqreplay.lake.submitted import submitted_settings  # loads PySpark
 
-        given = submitted_settings()
-    use_storage(storage_of(settings.storage, given | settings.spark.extra))
+        spark_settings = submitted_settings()
+    use_storage(storage_of(settings.storage, spark_settings | settings.spark.extra))
 
 
 _storage: Storage | None = None

@@ -1,4 +1,4 @@
-"""Settings under spark-submit: Java runs before mqreplay reads its settings, so some of them must be given earlier."""
+"""Settings under spark-submit: Java runs before mqreplay reads its settings, so some of them must come earlier."""
 
 from __future__ import annotations
 
@@ -50,13 +50,15 @@ def submitted_settings() -> dict[str, str]:
     return dict(SparkConf().getAll())
 
 
-def require_in_time(settings: SparkSettings, given: dict[str, str]) -> None:
-    """Raise SettingsError for settings that come too late and differ from what spark-submit was ``given``."""
+def require_in_time(settings: SparkSettings, submitted: dict[str, str]) -> None:
+    """Raise SettingsError for settings that come too late and differ from what spark-submit got: ``submitted``."""
     own = {DRIVER_MEMORY: settings.driver_memory, MASTER: settings.master}
     wanted = {name: value for name, value in own.items() if value} | settings.extra
-    late = [name for name in EARLY if name in wanted and not _same(name, wanted[name], given.get(name))]
+    late = [name for name in EARLY if name in wanted and not _same(name, wanted[name], submitted.get(name))]
     if late:
-        found = ", ".join(f"{_key(name, settings)} = {wanted[name]!r} ({_started_with(name, given)})" for name in late)
+        found = ", ".join(
+            f"{_key(name, settings)} = {wanted[name]!r} ({_started_with(name, submitted)})" for name in late
+        )
         options = " ".join(option(name, wanted[name]) for name in late)
         raise SettingsError(
             f"{found}: too late, because spark-submit has already started Java. Give it before the job, or remove it "
@@ -64,13 +66,13 @@ def require_in_time(settings: SparkSettings, given: dict[str, str]) -> None:
         )
 
 
-def application_name(own: str, given: dict[str, str]) -> str:
+def application_name(own: str, submitted: dict[str, str]) -> str:
     """Return the name that the user gave to spark-submit, else ``own``. Its default is the name of the script.
 
     >>> application_name("mqreplay", {"spark.app.name": "nightly.py"}), application_name("mqreplay", {NAME: "orders"})
     ('mqreplay', 'orders')
     """
-    name = given.get(NAME, "")
+    name = submitted.get(NAME, "")
     return own if not name or name.endswith(".py") else name
 
 
@@ -91,16 +93,16 @@ def _key(name: str, settings: SparkSettings) -> str:
     return "[spark] master" if name == MASTER else "[spark] driver_memory"
 
 
-def _started_with(name: str, given: dict[str, str]) -> str:
-    value = given.get(name) or DEFAULTS.get(name)
+def _started_with(name: str, submitted: dict[str, str]) -> str:
+    value = submitted.get(name) or DEFAULTS.get(name)
     return f"spark-submit has {value!r}" if value else "spark-submit does not have it"
 
 
-def _same(name: str, wanted: str, given: str | None) -> bool:
-    given = given or DEFAULTS.get(name)
-    if given is None or wanted == given:
-        return wanted == given
-    return name == DRIVER_MEMORY and _bytes(wanted) is not None and _bytes(wanted) == _bytes(given)
+def _same(name: str, wanted: str, submitted: str | None) -> bool:
+    submitted = submitted or DEFAULTS.get(name)
+    if submitted is None or wanted == submitted:
+        return wanted == submitted
+    return name == DRIVER_MEMORY and _bytes(wanted) is not None and _bytes(wanted) == _bytes(submitted)
 
 
 def _bytes(size: str) -> int | None:

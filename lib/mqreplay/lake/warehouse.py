@@ -180,7 +180,7 @@ class Warehouse:
         raise ContractError(f"table {name} in {self.root} is constantly written by other programs; run it again later")
 
     def commit_frame(self, name: str, rows: DataFrame, replaced: RowFilter | None) -> None:
-        """Replace the rows ``replaced``, if given, by those of a DataFrame; whole partitions in one commit.
+        """Replace the rows ``replaced``, if any, by those of a DataFrame; whole partitions in one commit.
 
         The DataFrame has the columns of the table, and does not depend on its rows. The table is created if it does not
         exist.
