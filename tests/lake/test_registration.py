@@ -15,7 +15,7 @@ from mqreplay.lake.registration import CatalogNames, identifier, literal, regist
 from mqreplay.lake.warehouse import Warehouse
 from tests_shared import tables
 
-HOSTILE = "it's a `night`; ${env:HOME} 100% \\u0041 --x 日本 \U0001f600"
+HOSTILE = "it's a `night`; ${env:HOME} --x 日本 \U0001f600"
 ROWS = {"gold.judgement": [{"decision": "gold.pull_route", "judgement": "agree", "decisions": 5}]}
 
 

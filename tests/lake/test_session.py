@@ -72,16 +72,6 @@ def test_workers_in_processes_of_their_own(master: str, tmp_path: Path) -> None:
     assert [path.name for path in stand.iterdir()] == []
 
 
-def test_java_is_asked_for_a_function_once(spark) -> None:
-    from pyspark.sql import functions as F
-
-    found = vars(spark.sparkContext._jvm)["functions"]
-    F.lit(1)
-    assert found.lit is found.lit
-    with pytest.raises(Exception, match="nosuchfunction does not exist"):
-        found.nosuchfunction  # noqa: B018
-
-
 @pytest.mark.parametrize("small", [True, False])
 def test_plans_of_few_rows_are_run_otherwise(spark, small) -> None:
     session = spark.newSession()

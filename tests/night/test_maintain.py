@@ -221,16 +221,16 @@ def test_readers_work_on_days_whose_rows_are_gone(kept, days, settings, capsys) 
 def test_an_interrupted_removal_is_completed(commits, before, kept, settings, tmp_path, monkeypatch) -> None:
     root, made = tmp_path / "interrupted", []
     shutil.copytree(before, root)
-    take = Warehouse.take
+    commit_files = Warehouse.commit_files
 
-    def interrupted(*given: Any) -> None:
+    def interrupted(*arguments: Any) -> None:
         if len(made) == commits:
             raise KeyboardInterrupt
-        made.append(given[1])
-        take(*given)
+        made.append(arguments[1])
+        commit_files(*arguments)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Warehouse, "take", interrupted)
+        patch.setattr(Warehouse, "commit_files", interrupted)
         with pytest.raises(KeyboardInterrupt):
             maintain(str(root), settings, lambda what: None, keep="3d", engine="local")
     assert interrupted_run(str(root)) == "removal of old days of DefaultCluster"

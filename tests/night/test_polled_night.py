@@ -16,7 +16,7 @@ import pytest
 from conftest import Night
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.night import nightly as nights
-from mqreplay.night.outcome import outcome_of
+from mqreplay.night.outcome import Outcome, outcome_of
 from mqreplay.settings import load_settings
 from tests_shared import assert_same_tables, files_of, run, unpack
 
@@ -140,10 +140,17 @@ def test_allocations_of_both_strategies_agree_and_none_differs(polled: Night) ->
     assert {judgement for _, judgement in judged} <= {"agree", "undetermined"}
 
 
-def test_every_expectation_holds(polled: Night) -> None:
+def failed(outcome: Outcome) -> list[tuple[str, str]]:
+    """The table and the type of each expectation that failed."""
+    return [(row["table_name"], row["expectation"]) for row in outcome.failed_expectations]
+
+
+def test_every_expectation_holds_but_that_of_rewinds_without_a_cause(polled: Night) -> None:
     outcome = polled.outcomes[CLUSTER]
     assert outcome.expectations > 400
-    assert outcome.failed_expectations == []
+    assert failed(outcome) == [("silver.offset_change", "expect_offset_continuity")]
+    rewinds = polled.table("gold.offset_continuity", CLUSTER).filter(kind="rewind", cause="unknown")
+    assert outcome.failed_expectations[0]["unexpected_count"] == len(rewinds) > 0
     assert outcome.quarantined == 0
 
 
@@ -193,5 +200,5 @@ def gzip_members(data: bytes) -> Iterator[tuple[int, int]]:
 def test_spark_gives_the_tables_of_the_local_engine(polled: Night, recording: Path, tmp_path: Path) -> None:
     root = str(tmp_path / "w")
     nights.run("nightly", root, load_settings(), lambda what: None, recordings=[str(recording)], engine="spark")
-    assert outcome_of(Warehouse(root), CLUSTER).failed_expectations == []
+    assert failed(outcome_of(Warehouse(root), CLUSTER)) == failed(polled.outcomes[CLUSTER])
     assert_same_tables(root, polled.root)
