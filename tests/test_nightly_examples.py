@@ -214,7 +214,7 @@ def test_dockerfile(tmp_path: Path) -> None:
     # What the wheel is built of, as tests/test_wheel.py builds it.
     copied = {name for step in read.structure if step["instruction"] == "COPY" for name in shlex.split(step["value"])}
     assert copied >= {"lib", "schemas", "conf", "data/sample", "jobs", "pyproject.toml", "setup.py", "MANIFEST.in"}
-    command = shlex.split(re.findall(r"^#   docker run .* mqreplay:0\.1\.0 (.*)$", read.content, re.MULTILINE)[0])
+    command = shlex.split(re.findall(r"^#   docker run .* mqreplay:[\d.]+ (.*)$", read.content, re.MULTILINE)[0])
     assert parser().parse_args(command[1:]).command == "demo"
 
 

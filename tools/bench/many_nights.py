@@ -26,7 +26,7 @@ from kept import Copied
 
 from mqreplay.ingest.offset_checkpoint import OffsetCheckpoint
 from mqreplay.lake.warehouse import Warehouse
-from mqreplay.night.nightly import Night, run
+from mqreplay.night.nightly import NightlyRun, run
 from mqreplay.night.steps import Span, Steps, digests, spans
 from mqreplay.night.validation import Validation
 from mqreplay.settings import LocalSettings, Settings, load_settings
@@ -139,8 +139,8 @@ def timed_night(warehouse: Path, recordings: list[str]) -> dict[str, list[float]
         return call
 
     for phase in PHASES:
-        if hasattr(Night, phase):
-            setattr(Night, phase, timed(phase, getattr(Night, phase)))
+        if hasattr(NightlyRun, phase):
+            setattr(NightlyRun, phase, timed(phase, getattr(NightlyRun, phase)))
     settings = load_settings()
     here = Settings(**{**vars(settings), "local": LocalSettings(processes=1)})
     run("nightly", str(warehouse), here, lambda text: None, recordings=recordings, engine="local")

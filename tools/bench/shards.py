@@ -28,7 +28,7 @@ from mqreplay.ingest.snapshots import PieceTask
 from mqreplay.lake.buckets import buckets
 from mqreplay.lake.lock import warehouse_lock
 from mqreplay.lake.warehouse import Warehouse
-from mqreplay.night.nightly import Night
+from mqreplay.night.nightly import NightlyRun
 from mqreplay.replay.day import BY_QUEUE
 from mqreplay.replay.queue_tables import QUEUE
 from mqreplay.settings import load_settings
@@ -62,7 +62,7 @@ def timed_night(recording: Path, root: str, engine: str) -> list[Pass]:
 
     with warehouse_lock(root) as lock, running_engine(engine, "shards", settings, lock, progress) as running:
         timing = TimingEngine(running)
-        night = Night(timing, root, settings, progress)
+        night = NightlyRun(timing, root, settings, progress)
         for ingested in night.ingest(KnownDigests(root).of_recordings(found), None):
             night.replay(ingested.cluster)
     return timing.passes

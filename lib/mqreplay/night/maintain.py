@@ -23,7 +23,7 @@ from mqreplay.lake.storage import use_settings
 from mqreplay.lake.table_files import snapshot
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.night.catalog import opened_warehouse
-from mqreplay.night.nightly import Night
+from mqreplay.night.nightly import NightlyRun
 from mqreplay.night.retention import first_kept, keep_of
 from mqreplay.night.steps import Steps
 from mqreplay.quality.scope import UNDATED
@@ -81,7 +81,7 @@ def maintain(
         warehouse_lock(root, settings.storage.lease_s, progress) as lock,
         running_engine(engine, "mqreplay maintain", settings, lock, progress) as running,
     ):
-        night = Night(running, opened_warehouse(root, running, None), settings, progress)
+        night = NightlyRun(running, opened_warehouse(root, running, None), settings, progress)
         work = _Maintenance(night, days)
         if dry_run:
             if (step := interrupted_step(root)) is not None:
@@ -94,7 +94,7 @@ def maintain(
 class _Maintenance:
     """One maintenance run of a warehouse; ``keep`` is layer -> days."""
 
-    def __init__(self, night: Night, keep: Mapping[str, int]) -> None:
+    def __init__(self, night: NightlyRun, keep: Mapping[str, int]) -> None:
         self._night, self._warehouse, self._keep = night, night.warehouse, keep
         self._tables = {name: _state(night.warehouse, name) for name in night.warehouse.contracts}
         self._versions_days = night.settings.maintain.keep_versions_days

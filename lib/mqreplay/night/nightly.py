@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, suppress
+from dataclasses import dataclass
 from importlib import import_module
 from itertools import chain
 from threading import Thread
@@ -53,10 +54,9 @@ from mqreplay.report.collect import collect
 from mqreplay.settings import Settings
 
 Progress = Callable[[str], None]
-STEPS = ("ingest", "replay", "validate", "report")
 
 
-class Night:
+class NightlyRun:
     """One run on one warehouse. Each step can also run alone. Hold the warehouse's lock around all of them."""
 
     def __init__(
@@ -279,8 +279,36 @@ def load_expectations() -> None:
     Thread(target=load, daemon=True).start()
 
 
+@dataclass(frozen=True)
+class Command:
+    """What a command does: read recordings, then these steps of each cluster, then the pages."""
+
+    ingests: bool = False
+    of_cluster: tuple[Callable[[NightlyRun, str], bool], ...] = ()
+    reports: bool = False
+
+    @property
+    def is_whole(self) -> bool:
+        """Return whether the command is the whole night."""
+        return self.ingests and self.reports
+
+    @property
+    def changes_days(self) -> bool:
+        """Return whether the command may leave a cluster without recordings."""
+        return self.ingests or NightlyRun.replay in self.of_cluster
+
+
+COMMANDS = {
+    "nightly": Command(ingests=True, of_cluster=(NightlyRun.replay, NightlyRun.validate), reports=True),
+    "ingest": Command(ingests=True),
+    "replay": Command(of_cluster=(NightlyRun.replay,)),
+    "validate": Command(of_cluster=(NightlyRun.validate,)),
+    "report": Command(reports=True),
+}
+
+
 def run(
-    step: str,
+    name: str,
     root: str,
     settings: Settings,
     progress: Progress,
@@ -291,13 +319,14 @@ def run(
     catalog: Catalog | None = None,
     failed: list[Failure] | None = None,
 ) -> list[Outcome]:
-    """Run ``step`` (one of STEPS, or nightly for all) under the warehouse's lock, on one of ENGINES.
+    """Run the command ``name`` (of COMMANDS) under the warehouse's lock, on one of ENGINES.
 
     ``recordings`` may be patterns (recordings.py). Return an outcome for each cluster. A recording or cluster that
     fails is appended to ``failed``, and the others go on; without this list its error is raised. With ``catalog``, the
     tables are read and written by their names there. Raises InputError, WarehouseLocked and the other MqreplayErrors;
     also if no recording can be read.
     """
+    command = COMMANDS[name]
     if catalog is not None:
         catalog.check_engine(engine)
     use_settings(settings)
@@ -307,40 +336,38 @@ def run(
     failures = Failures(failed)
     # Report an unreadable recording before the warehouse is made.
     listings = begun_listings(root, recordings or [], settings.ingest.follow_links, failures)
-    if step in ("nightly", "ingest") and not listings:
+    if command.ingests and not listings:
         failures.raise_all()
     with (
         warehouse_lock(root, settings.storage.lease_s, progress) as lock,
-        running_engine(engine, f"mqreplay {step}", settings, lock, progress) as running,
+        running_engine(engine, f"mqreplay {name}", settings, lock, progress) as running,
     ):
-        night = Night(running, opened_warehouse(root, running, catalog), settings, progress, failures)
+        night = NightlyRun(running, opened_warehouse(root, running, catalog), settings, progress, failures)
         night.journal.recover(progress)
-        if step in ("nightly", "ingest"):
-            begin = load_expectations if step == "nightly" else lambda: None
+        if command.ingests:
+            begin = load_expectations if command.is_whole else lambda: None
             with Ticker(progress, lambda _: f"listing and comparing files: {running.progress()}"):
                 found = KnownDigests(root, running).of_recordings(finished_listings(listings, running, failures))
             ingested = night.ingest(found, cluster, begin)
             clusters = [done.cluster for done in ingested if done.files]
         else:
             clusters = night.clusters(cluster)
-        if step in ("nightly", "ingest", "replay"):
+        if command.changes_days:
             night.forget_empty_clusters()
-        judging = STEPS[1:3] if step == "nightly" else [step] if step in STEPS[1:3] else []
-        for name in clusters:
-            if not failures.has(name):
-                with night.attempt(name):
-                    for one in judging:
-                        getattr(night, one)(name)
-        if step == "nightly":
+        for each in clusters:
+            if not failures.has(each):
+                with night.attempt(each):
+                    for step in command.of_cluster:
+                        step(night, each)
+        if command.is_whole:
             night.remember([done for done in ingested if done.files])
         outcomes = []
-        for name in clusters:
-            if not failures.has(name):
-                with night.attempt(name):
-                    reported = step in ("nightly", "report")
-                    outcomes.append(night.report(name) if reported else night.outcome(name))
-        if step == "nightly":
+        for each in clusters:
+            if not failures.has(each):
+                with night.attempt(each):
+                    outcomes.append(night.report(each) if command.reports else night.outcome(each))
+        if command.is_whole:
             night.last_runs.note(root, dt.datetime.now(dt.UTC), [each.cluster for each in outcomes], failures.found)
-        if step in ("nightly", "report"):
+        if command.reports:
             night.overview()
         return outcomes
