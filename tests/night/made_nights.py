@@ -52,7 +52,7 @@ def judge_folder(folder: Path) -> JudgedNight:
     """Judge the recording in the folder ``recording`` of ``folder``, without validation and report."""
     root = str(folder / "warehouse")
     for step in ("ingest", "replay"):
-        run(step, root, load_settings(), lambda what: None, recordings=[str(folder / "recording")], engine="local")
+        run(step, root, load_settings(), lambda what: None, recordings=[str(folder / "recording")])
     return JudgedNight(root, Warehouse(root).read("gold.finding").sort("from_ts", "finding_id").collect().to_dicts())
 
 

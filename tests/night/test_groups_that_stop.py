@@ -24,7 +24,7 @@ def night(tmp_path_factory):
             unpack(archive, folder / "recording")
         root = str(folder / "warehouse")
         for step in ("ingest", "replay"):
-            run(step, root, load_settings(), lambda what: None, recordings=[str(folder / "recording")], engine="local")
+            run(step, root, load_settings(), lambda what: None, recordings=[str(folder / "recording")])
         return root, outcome_of(Warehouse(root), cluster).findings
 
     return judge

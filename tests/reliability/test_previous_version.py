@@ -41,7 +41,7 @@ def kept(tmp_path: Path) -> Path:
 
 def rows_after(step: str, warehouse: Path, recording: Path) -> dict[str, list[str]]:
     """The cluster's rows of every table, after the step."""
-    run(step, str(warehouse), load_settings(), lambda text: None, recordings=[str(recording)], engine="local")
+    run(step, str(warehouse), load_settings(), lambda text: None, recordings=[str(recording)])
     names = [name for name in tables(str(warehouse)) if name not in NOT_COMPARED]
     return {name: sorted(known(name, row) for row in rows_at(str(warehouse), name, CLUSTER)) for name in names}
 
