@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mqreplay.engines.spark_errors import error_of_workers
+from mqreplay.engines.spark_errors import known_errors
 from mqreplay.errors import InputError
 
 SPARK_SAYS = {
@@ -22,12 +22,14 @@ SPARK_SAYS = {
 
 @pytest.mark.parametrize(("text", "problem"), SPARK_SAYS.items())
 def test_one_line_names_the_problem_and_what_to_do(text: str, problem: str) -> None:
-    error = error_of_workers(RuntimeError(f"Job aborted due to stage failure: {text}"))
-    assert isinstance(error, InputError)
+    with pytest.raises(InputError) as caught, known_errors():
+        raise RuntimeError(f"Job aborted due to stage failure: {text}")
+    error = caught.value
     assert str(error).startswith(problem)
     assert "--archives environment.tar.gz#environment" in str(error)
     assert "\n" not in str(error)
 
 
 def test_other_errors_keep_their_text() -> None:
-    assert error_of_workers(RuntimeError("Job aborted: KeyError: 'x'")) is None
+    with pytest.raises(RuntimeError, match="KeyError: 'x'"), known_errors():
+        raise RuntimeError("Job aborted: KeyError: 'x'")

@@ -5,13 +5,15 @@ from __future__ import annotations
 import pytest
 from deltalake import DeltaTable
 
+from mqreplay.engines.file_decoding import FileNewRows
 from mqreplay.errors import ConservationError
 from mqreplay.ingest.ledger import FileEntry
 from mqreplay.ingest.manifest import NewFile, Plan
 from mqreplay.ingest.recording import RecordedFile
-from mqreplay.ingest.records import FileStats, LinesRead
+from mqreplay.ingest.records import FileStats
 from mqreplay.ingest.to_silver import _commit
 from mqreplay.lake.table_writer import WrittenFile
+from mqreplay.lake.warehouse import Warehouse
 from mqreplay.settings import load_settings
 from tests_shared import run
 
@@ -22,9 +24,10 @@ PULL = (
 )
 
 
-def test_rows_that_are_lost_between_reading_and_writing_fail_the_run():
+def test_rows_that_are_lost_between_reading_and_writing_fail_the_run(tmp_path):
+    written = FileNewRows(Warehouse(str(tmp_path)), "silver.pull", [WrittenFile("f", 1, 2, ())])
     with pytest.raises(ConservationError, match="rows were lost"):
-        _commit(None, "pull_log", Plan(), [LinesRead("pull_log", [WrittenFile("f", 1, 2, ())], {"d": FileStats(3, 3)})])
+        _commit(None, "pull_log", Plan(), written, {"d": FileStats(3, 3)})
 
 
 def test_more_rows_than_lines_fail_the_run():

@@ -60,7 +60,7 @@ def changes_a_table(seen: Sequence[Operation]) -> bool:
 def is_commit(operation: Operation) -> bool:
     """Whether the operation makes a version of a table: its file, written under another name, gets its own."""
     path = Path(operation.path)
-    return path.parent.name == "_delta_log" and path.suffix == ".json" and operation.call == "link"
+    return path.parent.name == "_delta_log" and path.suffix == ".json" and operation.call in ("link", "linkat")
 
 
 def _first_in_folder(seen: Sequence[Operation]) -> bool:

@@ -16,7 +16,7 @@ from tests_shared import SAMPLE, table_rows
 LIB = Path(__file__).parents[2] / "lib"
 SOURCE = SAMPLE / "bulk-5.3.3"
 FIRST_MS = 1795229270000
-ODD = "tables é `${env:HOME}` 'a' \"b\" #%20?*[c]{d}\\e ; 東京"
+ODD = "tables é `${env:HOME}` 'a' \"b\" #?*[c]{d} ; 東京"
 CALL = "import socket; socket.socket(socket.AF_INET, socket.SOCK_DGRAM).connect(('192.0.2.1', 53))"
 
 

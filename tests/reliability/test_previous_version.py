@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 
-from mqreplay.errors import InputError
+from mqreplay.errors import ContractError, InputError
 from mqreplay.settings import load_settings
 from tests_shared import files_of, rows_at, run, table_rows, tables, unpack
 
@@ -71,14 +71,15 @@ def test_what_is_kept_is_what_the_previous_version_wrote(kept: Path) -> None:
     assert not [row for row in known if "pull_log.0002" in row], "its ledger knows the first half only"
 
 
-def test_its_tables_are_brought_up_to_date(kept: Path) -> None:
-    """The recording lies elsewhere now, one of its files has another name, and one is gone."""
-    (kept / "recording" / "pull_log.0002.jsonl.gz").rename(kept / "recording" / "pull_log.0003.jsonl.gz")
-    (kept / "recording" / "heartbeats.0002.jsonl.gz").unlink()
-    found = rows_after("ingest", kept / "warehouse", kept / "recording")
-    clean = rows_after("ingest", kept / "clean", kept / "recording")
-    assert len(clean["silver.pull"]) == 91
-    assert_same({name: rows for name, rows in found.items() if name.startswith(INGESTED)}, clean)
+def test_its_tables_are_refused_in_one_line_and_stay_as_they_are(kept: Path) -> None:
+    """Its tables have no partitions. The recording gives them again."""
+    before = files_of(str(kept / "warehouse"))
+    with pytest.raises(ContractError, match=r"made by mqreplay 0\.1, whose tables have no partitions") as refused:
+        rows_after("ingest", kept / "warehouse", kept / "recording")
+    assert "\n" not in str(refused.value)
+    assert "mqreplay nightly RECORDING... --warehouse NEW" in str(refused.value), "it names the next step"
+    assert files_of(str(kept / "warehouse")) == before
+    assert len(rows_after("ingest", kept / "clean", kept / "recording")["silver.pull"]) == 91
 
 
 def test_what_it_did_not_end_is_refused_in_one_line(kept: Path) -> None:
@@ -90,11 +91,3 @@ def test_what_it_did_not_end_is_refused_in_one_line(kept: Path) -> None:
     assert "--warehouse" in str(refused.value), "it names the next step"
     assert files_of(str(kept / "interrupted")) == before
     assert (kept / "interrupted" / MARK).exists(), "the previous version may still end its run"
-
-
-@pytest.mark.long
-def test_a_night_on_it_tells_what_a_clean_night_tells(kept: Path) -> None:
-    found = rows_after("nightly", kept / "warehouse", kept / "recording")
-    clean = rows_after("nightly", kept / "clean", kept / "recording")
-    assert len(clean["gold.pull_route"]) == 91
-    assert_same(found, clean)

@@ -90,7 +90,7 @@ def test_a_task_writes_after_its_driver_was_killed(
 
 
 def _writes_pulls(operation: Operation) -> bool:
-    return operation.path.startswith("silver/pull/part-")
+    return operation.path.startswith("silver/pull/cluster=")
 
 
 def killed_night(

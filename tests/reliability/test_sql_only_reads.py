@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from made_warehouse import made_warehouse
 from mqreplay.errors import InputError
 from tests_shared import ROOT
 
@@ -280,12 +281,11 @@ print("confined" if confined else "free")
 @pytest.mark.parametrize("inside", ["confined", pytest.param("free", marks=pytest.mark.long)])
 def test_a_process_that_cannot_write(tmp_path, inside) -> None:
     from mqreplay.lake.confinement import _rights
-    from mqreplay.lake.warehouse import Warehouse
 
     if _rights() is None:
         pytest.skip("this kernel has no Landlock")
     root, outside = str(tmp_path / "w"), str(tmp_path / "outside")
-    Warehouse(root).replace_rows(T, [], None)
+    made_warehouse(Path(root), {T: [{}]})
     before = digest(root)
     texts = [
         f"INSERT INTO {T} TABLE {T}",

@@ -26,7 +26,8 @@ from kept import Copied
 
 from mqreplay.ingest.offset_checkpoint import OffsetCheckpoint
 from mqreplay.lake.warehouse import Warehouse
-from mqreplay.night.nightly import NightlyRun, run
+from mqreplay.night.nightly import run
+from mqreplay.night.nightly_run import NightlyRun
 from mqreplay.night.steps import Span, Steps, digests, spans
 from mqreplay.night.validation import Validation
 from mqreplay.settings import LocalSettings, Settings, load_settings

@@ -28,7 +28,7 @@ from mqreplay.ingest.snapshots import PieceTask
 from mqreplay.lake.buckets import buckets
 from mqreplay.lake.lock import warehouse_lock
 from mqreplay.lake.warehouse import Warehouse
-from mqreplay.night.nightly import NightlyRun
+from mqreplay.night.nightly_run import NightlyRun
 from mqreplay.replay.day import BY_QUEUE
 from mqreplay.replay.queue_tables import QUEUE
 from mqreplay.settings import load_settings
@@ -62,7 +62,7 @@ def timed_night(recording: Path, root: str, engine: str) -> list[Pass]:
 
     with warehouse_lock(root) as lock, running_engine(engine, "shards", settings, lock, progress) as running:
         timing = TimingEngine(running)
-        night = NightlyRun(timing, root, settings, progress)
+        night = NightlyRun(timing, Warehouse(root), settings, progress)
         for ingested in night.ingest(KnownDigests(root).of_recordings(found), None):
             night.replay(ingested.cluster)
     return timing.passes
@@ -89,6 +89,8 @@ def passes_table(passes: list[Pass], queue_buckets: pl.Series) -> Iterator[str]:
 
 def described(item: Any, queue_buckets: pl.Series | None) -> str:
     """Return in words what a task works on."""
+    if isinstance(item, tuple):  # beside its table
+        _, item = item
     if isinstance(item, LinesTask):
         files = "1 file" if len(item.files) == 1 else f"{len(item.files)} files"
         return f"{files} of {item.kind}, {sum(f.bytes for f, _ in item.files) / 1e6:.1f} MB"

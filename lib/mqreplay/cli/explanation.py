@@ -75,7 +75,7 @@ def explanation_of(warehouse: Warehouse, finding_id: str, cluster: str | None, l
 def _named(warehouse: Warehouse, finding_id: str, cluster: str | None) -> dict[str, Any]:
     of_cluster = warehouse.read("gold.finding", None if cluster is None else RowFilter(cluster))
     named = of_last_day(of_cluster.filter(pl.col("finding_id").str.starts_with(finding_id)), "cluster", "finding_id")
-    rows = plain_rows(named.sort("from_ts", "finding_id").collect())
+    rows = plain_rows(named.sort("from_ts", "cluster", "finding_id").collect())
     if not rows:
         command = f"mqreplay findings --warehouse {shlex.quote(warehouse.root)}"
         raise InputError(f"no finding has an id that begins with {finding_id}; `{command}` lists the findings")

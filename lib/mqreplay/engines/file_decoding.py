@@ -36,7 +36,7 @@ class FileDecoderRunner:
         results: list[Result] = []
         named = [(table.name, item) for table, item in items]
         for (name, _), (result, files) in zip(
-            named, self._engine.map(_write, named, (decode, writers, context)), strict=True
+            named, self._engine.map(_Write(decode.__name__), named, (decode, writers, context)), strict=True
         ):
             results.append(result)
             written[name] += files
@@ -83,14 +83,20 @@ class FileNewRows:
         self.warehouse.commit_files(self.name, self.files, replaced)
 
 
-def _write(
-    named: tuple[str, Any], shared: tuple[Decoder[Any, Any, Any], Mapping[str, TableWriter], Any]
-) -> tuple[Any, list[WrittenFile]]:
-    """Decode an item of a table and write its rows: a task of Engine.map. Return the result and the files."""
-    (name, item), (decode, writers, context) = named, shared
-    rows = WithResult(decode(item, writers[name].asked, context))
-    files = writers[name].write(rows)
-    return rows.result, files
+@dataclass(frozen=True)
+class _Write:
+    """A task of Engine.map: it decodes an item of a table and writes its rows. ``__name__`` is the decoder's."""
+
+    __name__: str
+
+    def __call__(
+        self, named: tuple[str, Any], shared: tuple[Decoder[Any, Any, Any], Mapping[str, TableWriter], Any]
+    ) -> tuple[Any, list[WrittenFile]]:
+        """Return the result of the decoder, and the files."""
+        (name, item), (decode, writers, context) = named, shared
+        rows = WithResult(decode(item, writers[name].asked, context))
+        files = writers[name].write(rows)
+        return rows.result, files
 
 
 class WithResult:

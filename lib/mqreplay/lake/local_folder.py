@@ -18,12 +18,19 @@ UTF8_LOCALE = "C.UTF-8"
 REPLACED = "?\ufffd"  # Java's replacement for a character that its character set lacks
 
 
+NO_TABLES = re.compile(r"[%\\]")  # delta-rs parses a path as a URL
+
+
 def check_folders(warehouse: str, recordings: Sequence[str] = ()) -> None:
     """Raise InputError if a folder cannot be used, or if the warehouse and a recording overlap.
 
     A warehouse inside a recording would be part of it: each run would find the files of the last run as new ones.
     """
     root = folder(warehouse, "warehouse")
+    if not is_remote(root) and NO_TABLES.search(root):
+        raise InputError(
+            f"warehouse {root} has a % or \\ in its name, which Delta tables cannot have; use another folder"
+        )
     for recording in (folder(each, "recording") for each in recordings):
         if _is_inside(root, recording):
             raise InputError(f"warehouse {root} is inside the recording {recording}; give --warehouse another folder")

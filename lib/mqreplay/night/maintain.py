@@ -23,7 +23,7 @@ from mqreplay.lake.storage import use_settings
 from mqreplay.lake.table_files import snapshot
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.night.catalog import opened_warehouse
-from mqreplay.night.nightly import NightlyRun
+from mqreplay.night.nightly_run import NightlyRun
 from mqreplay.night.retention import first_kept, keep_of
 from mqreplay.night.steps import Steps
 from mqreplay.quality.scope import UNDATED

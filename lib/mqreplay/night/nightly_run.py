@@ -1,0 +1,257 @@
+"""One run on a warehouse: each step of a night, for one cluster."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from itertools import chain
+
+from mqreplay.engines.engine import Engine
+from mqreplay.errors import InputError
+from mqreplay.ingest.offset_checkpoint import OffsetCheckpoint
+from mqreplay.ingest.recorded_files import RecordedFiles
+from mqreplay.ingest.run import Ingested, ingest, known_files, known_recordings, refused_rows
+from mqreplay.lake.files import files_of, joined
+from mqreplay.lake.journal import Journal
+from mqreplay.lake.kept_days import first_days, kept_days
+from mqreplay.lake.remembered import Question, Remembered, write_kept
+from mqreplay.lake.row_filter import RowFilter
+from mqreplay.lake.small_file import write_text
+from mqreplay.lake.warehouse import Warehouse
+from mqreplay.night.failures import Failures
+from mqreplay.night.file_name import file_name
+from mqreplay.night.outcome import Outcome, kept_outcome, outcome_of
+from mqreplay.night.overview import LastRuns, page_path, write_overview
+from mqreplay.night.replay_day import replay_day
+from mqreplay.night.retention import first_judged
+from mqreplay.night.steps import (
+    TABLES_OF_KINDS,
+    Span,
+    Steps,
+    days_of,
+    digests,
+    empty_clusters,
+    recorded_until,
+    spans,
+    steps,
+)
+from mqreplay.night.validation import Validation
+from mqreplay.report.build import build_report
+from mqreplay.report.collect import collect
+from mqreplay.settings import Settings
+
+Progress = Callable[[str], None]
+
+
+class NightlyRun:
+    """One run on one warehouse. Each step can also run alone. Hold the warehouse's lock around all of them."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        warehouse: Warehouse,
+        settings: Settings,
+        progress: Progress,
+        failures: Failures | None = None,
+    ) -> None:
+        """Take the warehouse, and ``progress``, which is called with each progress line.
+
+        Errors of a cluster are noted in ``failures``; without it they are raised.
+        """
+        self.engine, self.warehouse = engine, warehouse
+        self.journal = Journal(self.warehouse, engine.cancel)
+        self.settings, self.progress = settings, progress
+        self.failures = failures if failures is not None else Failures(None)
+        self.last_runs = LastRuns.of(self.warehouse.root)
+
+    def attempt(self, cluster: str) -> AbstractContextManager[None]:
+        """Return a context for the work on one cluster: if it fails, it is rolled back, and others can go on."""
+        return self.failures.of("cluster", cluster, lambda: self._roll_back(cluster))
+
+    def _roll_back(self, cluster: str) -> None:
+        self.progress(f"{cluster}: failed")
+        self.engine.restart()
+        self.journal.recover(lambda text: None)
+
+    def ingest(
+        self,
+        recordings: dict[str, RecordedFiles],
+        cluster: str | None,
+        begin: Callable[[], None] = lambda: None,
+    ) -> list[Ingested]:
+        """Read recordings into silver. ``begin`` is called if there is something to read."""
+        return ingest(
+            self.warehouse,
+            self.engine,
+            recordings,
+            cluster,
+            self.settings.ingest,
+            self.progress,
+            begin,
+            self.attempt,
+        )
+
+    def clusters(self, cluster: str | None) -> list[str]:
+        """Return the requested cluster, or all clusters in the warehouse. Raises InputError if there is none."""
+        files = self.warehouse.read("bronze.source_file").select("cluster").unique().collect()
+        known = sorted(files["cluster"])
+        if cluster is not None and cluster not in known:
+            has = f"it holds {', '.join(known)}" if known else "it is empty"
+            raise InputError(f"warehouse {self.warehouse.root} holds no cluster {cluster}; {has}")
+        if not known:
+            raise InputError(f"warehouse {self.warehouse.root} is empty; run ingest or nightly with a recording first")
+        return [cluster] if cluster is not None else known
+
+    def replay(self, cluster: str) -> bool:
+        """Replay the days that changed from silver into gold. Return whether there were any."""
+        found = self.spans(cluster)
+        by_day = digests(found, self.settings.digest(), self.settings.replay.lookback_minutes)
+        wanted = {str(day): digest for day, digest in by_day.items()}
+        noted = Steps(self.warehouse, cluster)
+        kept = first_days(self.warehouse, cluster)
+        removed = str(kept.get("silver", dt.date.min))
+        # Gold rows may be kept for longer than the files and rows that they were made from.
+        gone = [day for day in noted.not_among("replay", wanted) if day >= removed]
+        if gone:
+            self.progress(f"{cluster}: forgetting {', '.join(gone)}: no file of these days is left")
+            with self.journal.transaction(f"removal of days of {cluster}"):
+                self._remove(RowFilter(cluster, days=frozenset(map(dt.date.fromisoformat, gone))))
+                noted.forget(gone)
+        todo = self._possible(cluster, noted.todo("replay", wanted), kept)
+        if not todo:
+            self.progress(f"{cluster}: no day changed, replay skipped")
+            return bool(gone)
+        for day in todo:
+            # One by one: the result of a day must not depend on which other days are replayed with it.
+            self.progress(f"{cluster}: replaying {day}")
+            with self.journal.transaction(f"replay of {cluster}, {day}"):
+                is_first = day == min(wanted) and "silver" not in kept
+                self._replay_day(cluster, day, found, is_first=is_first, afresh=not noted.any_done("replay", [day]))
+                noted.done("replay", {day: wanted[day]})
+        return True
+
+    def _possible(self, cluster: str, days: list[str], kept: Mapping[str, dt.date]) -> list[str]:
+        """Return those of the days whose rows, and those of the lookback before them, are still kept."""
+        first = str(first_judged(kept, self.settings.replay.lookback_minutes))
+        possible = [day for day in days if day >= first]
+        missed = [day for day in days if str(max(kept.values(), default=dt.date.min)) <= day < first]
+        if missed:
+            text = f"{', '.join(missed)}: not judged again, the rows before {first} are not all kept"
+            self.progress(f"{cluster}: {text} (mqreplay maintain)")
+        return possible
+
+    def _replay_day(self, cluster: str, day: str, found: list[Span], *, is_first: bool, afresh: bool) -> None:
+        date = dt.date.fromisoformat(day)
+        if not is_first:
+            OffsetCheckpoint(self.warehouse, cluster).keep(date)
+        replay_day(
+            self.warehouse,
+            self.engine,
+            cluster,
+            date,
+            found,
+            self.settings,
+            self.progress,
+            is_first=is_first,
+            afresh=afresh,
+        )
+
+    def _remove(self, rows: RowFilter) -> None:
+        """Remove these rows from the gold tables that have days."""
+        for name, contract in self.warehouse.contracts.items():
+            dated = any(column.name == "day" for column in contract.columns)
+            if dated and name.startswith("gold.") and self.warehouse.exists(name):
+                self.warehouse.commit_files(name, [], rows)
+
+    def forget_empty_clusters(self) -> None:
+        """Remove the rows of clusters that have no recording left."""
+        for (cluster,) in Remembered(self.warehouse).rows(empty_clusters()):
+            self.progress(f"{cluster}: no recording of this cluster is left; removing its rows")
+            with self.journal.transaction(f"removal of {cluster}"):
+                self._remove(RowFilter(cluster))
+                Steps(self.warehouse, cluster).forget()
+                self.last_runs.forget(cluster)
+                for suffix in ("html", "json"):
+                    files_of(self.warehouse.root).remove(page_path(self.warehouse.root, cluster, suffix))
+
+    def validate(self, cluster: str) -> bool:
+        """Check the expectations of the days that changed; write gold.validation_result and JSON.
+
+        Return whether any ran.
+        """
+        found = self.spans(cluster)
+        noted = Steps(self.warehouse, cluster)
+        kept = first_days(self.warehouse, cluster)
+        judging = Validation(self.warehouse, cluster, found, self.settings, kept)
+        first = str(first_judged(kept, self.settings.replay.lookback_minutes))
+        # UNDATED comes after every day.
+        todo = [scope for scope in noted.todo("validate", judging.wanted) if scope >= first]
+        if not todo:
+            self.progress(f"{cluster}: no day changed, validation skipped")
+            return False
+        results = joined(self.warehouse.root, "expectations", file_name(cluster))
+        with self.journal.transaction(f"validation of {cluster}"):
+            rows = judging.run(todo, results, self.progress)
+            noted.done("validate", {scope: judging.wanted[scope] for scope in todo})
+        self.progress(f"{cluster}: {rows} expectations run")
+        return True
+
+    def report(self, cluster: str) -> Outcome:
+        """Make the HTML page, and return what the terminal shows. Reuse both if no table has changed since."""
+        page, kept = (page_path(self.warehouse.root, cluster, suffix) for suffix in ("html", "json"))
+        state = f"{self.warehouse.state()} {self.settings.report.days}"
+        files = files_of(page)
+        before = files.info(page)
+        if before is not None and (known := kept_outcome(kept, state)) is not None:
+            known.report = page  # the warehouse may have been moved since
+            return known
+        since = self._since(cluster)
+        html = build_report(collect(self.warehouse, cluster, since))
+        if before is None or files.read(page) != html.encode():
+            write_text(page, html)
+        outcome = outcome_of(self.warehouse, cluster, since)
+        outcome.report = page
+        write_kept(kept, state, outcome.as_dict())
+        return outcome
+
+    def overview(self) -> None:
+        """Make the page of all clusters."""
+        write_overview(self.warehouse, self.last_runs, self.settings.report.nights)
+
+    def outcome(self, cluster: str) -> Outcome:
+        """Return what the terminal shows, without a page."""
+        return outcome_of(self.warehouse, cluster, self._since(cluster))
+
+    def _since(self, cluster: str) -> dt.date | None:
+        """Return the first day that the report shows; None if it shows all.
+
+        Days count back from the last one by the recorder's clock: a client's clock may be years ahead.
+        """
+        found = self.spans(cluster)
+        days = days_of(found)
+        until = recorded_until(found)
+        last = days[-1] if until is None and days else until.date() if until is not None else None
+        since = None if last is None else last - dt.timedelta(days=self.settings.report.days - 1)
+        return since if since is not None and days and days[0] < since else None
+
+    def remember(self, ingested: list[Ingested]) -> None:
+        """Store beside the warehouse what the next run asks first."""
+        asked = [
+            (
+                known_files(done.cluster, done.recordings),
+                refused_rows(done.cluster, done.recordings),
+                self._asked(done.cluster),
+                steps(done.cluster),
+                kept_days(done.cluster),
+            )
+            for done in ingested
+        ]
+        Remembered(self.warehouse).keep([known_recordings(), empty_clusters(), *chain.from_iterable(asked)])
+
+    def spans(self, cluster: str) -> list[Span]:
+        """Return the spans of the cluster's files."""
+        return [Span(*row) for row in Remembered(self.warehouse).rows(self._asked(cluster))]
+
+    def _asked(self, cluster: str) -> Question:
+        return spans(cluster, self.settings.replay.lookback_minutes, TABLES_OF_KINDS)
