@@ -14,7 +14,7 @@ from estate_recordings import KINDS, copied, small_recording
 from mqreplay.errors import ContractError, InputError
 from mqreplay.lake.journal import JOURNAL
 from mqreplay.lake.warehouse import Warehouse
-from mqreplay.night import nightly
+from mqreplay.night import nightly, nightly_run
 from mqreplay.night.failures import Failure
 from mqreplay.settings import load_settings
 from tests_shared import assert_same_tables, run, table_at
@@ -39,7 +39,7 @@ def quiet(text: str) -> None:
 
 def fails_for(cluster: str, error: Exception) -> Callable[..., None]:
     """Return a replay that fails for a cluster after its commits."""
-    replay_day = nightly.replay_day
+    replay_day = nightly_run.replay_day
 
     def replay(warehouse: Warehouse, engine: object, name: str, *more: object, **named: object) -> None:
         replay_day(warehouse, engine, name, *more, **named)
@@ -56,7 +56,7 @@ def test_a_cluster_that_fails_is_rolled_back_and_the_others_are_done(
     failed: list[Failure] = []
     run("ingest", root, load_settings(), quiet, recordings=given)
     with monkeypatch.context() as patch:
-        patch.setattr(nightly, "replay_day", fails_for("b", KeyError("x")))
+        patch.setattr(nightly_run, "replay_day", fails_for("b", KeyError("x")))
         outcomes = nightly.run("replay", root, load_settings(), quiet, engine="local", failed=failed)
     assert [each.cluster for each in outcomes] == ["a", "c"]
     assert [(each.what, each.name, str(each.error), each.is_input) for each in failed] == [
