@@ -88,11 +88,12 @@ lint: setup-dev ## Style, types, and the arrows of the design
 	@$(BIN)/lint-imports
 
 test: machine setup-dev browser compiler lint coverage ## All tests that CI runs
+	@$(BIN)/python -m pytest -m no_cover $(PURE)
 	@$(BIN)/python -m pytest -m "not long" -n 2 --dist loadfile $(addprefix --ignore=,$(PURE))
 
 # The pure tests of `make test`: others would take twice the time with coverage.
 coverage: setup-dev ## The pure tests, and how much of core and decode they cover, with a floor
-	@$(BIN)/python -m pytest -q -m "not long" -n 2 --cov=mqreplay.core --cov=mqreplay.decode --cov-branch \
+	@$(BIN)/python -m pytest -q -m "not long and not no_cover" -n 2 --cov=mqreplay.core --cov=mqreplay.decode --cov-branch \
 	  --cov-report=term:skip-covered --cov-fail-under=$(COVERAGE) $(PURE)
 
 test-fast: setup-dev ## The pure tests: no Spark, seconds

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from mqreplay.core.stale_copy import StaleSpan
 from mqreplay.decisions.failover_exposure import MINUTES, lacking
 from mqreplay.evidence.arrays.keys import KEY
 from mqreplay.evidence.offsets import standstills
 from mqreplay.evidence.offsets.queue_events import QueueEvents
-from mqreplay.evidence.offsets.slave_copies import Copied, both_files, stale_spans_of_shard
+from mqreplay.evidence.offsets.slave_copies import SPAN, Copied, both_files, falling_behind
 from queue_recordings import SECOND, STEP_S, STUCK_S, Row, copies_of, slaves_of
 
 SLAVES = (
-    f"consumer_group STRING, topic STRING, broker_name STRING, queue_id INT, slave_id BIGINT, lacked ARRAY<{MINUTES}>"
+    "consumer_group STRING, topic STRING, broker_name STRING, queue_id INT, slave_id BIGINT, "
+    f"lacked ARRAY<{MINUTES}>, behind ARRAY<{SPAN}>"
 )
 STALE_MS = 3 * STEP_S * 1000
 
@@ -41,30 +40,20 @@ def standing_spans(whole: QueueEvents, seed: int) -> list[Row]:
     return plain(pa.table(columns, names=[str(number) for number in range(len(columns))]))
 
 
-def slave_copies(events: QueueEvents, slaves: Copied) -> pa.Table:
+def slave_copies(events: QueueEvents, slaves: Copied, reach_ms: int) -> pa.Table:
     """One row a queue, group and slave of which a file was copied, of SLAVES' columns."""
     copies = both_files(events, slaves)
-    return copies.table(lacked=lacking(copies))
-
-
-def stale_spans(events: QueueEvents, slaves: Copied, reach_ms: int) -> pl.DataFrame:
-    """One row a span in which a slave's copy was stale."""
-    return stale_spans_of_shard(both_files(events, slaves), reach_ms)
+    return copies.table(lacked=lacking(copies), behind=falling_behind(copies, reach_ms))
 
 
 def slaves(events: QueueEvents, seed: int) -> pa.Table:
-    return slave_copies(events, slaves_of(seed))
+    return slave_copies(events, slaves_of(seed), STALE_MS)
 
 
 def of_slaves(events: QueueEvents, seed: int) -> dict[Row, tuple[list[Row], list[Row]]]:
     """By queue, group and slave."""
-    found: dict[Row, tuple[list[Row], list[Row]]] = {}
-    for *key, lacked in plain(slaves(events, seed)):
+    found = {}
+    for *key, lacked, behind in plain(slaves(events, seed)):
         minutes = [(int(m["minute"].timestamp()) * SECOND, *list(m.values())[1:]) for m in lacked]
-        found[tuple(key)] = minutes, []
-    spans = stale_spans(events, slaves_of(seed), STALE_MS)
-    for *key, broker_name, queue_id, slave_id, began in spans.select(
-        "consumer_group", "topic", "broker_name", "queue_id", "slave_id", pl.struct(StaleSpan._fields)
-    ).rows():
-        found[*key, broker_name, queue_id, slave_id][1].append(tuple(began.values()))
+        found[tuple(key)] = minutes, [tuple(span.values()) for span in behind]
     return found

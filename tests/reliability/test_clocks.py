@@ -78,7 +78,7 @@ def answers(events: QueueEvents, end_ms: int) -> dict[str, Counter[str]]:
     rows = {
         "skips": offset_continuity.skips(events).to_pylist(),
         "progress": queue_progress.progress(events).to_pylist(),
-        "slaves": slave_copies(events, {}).to_pylist(),
+        "slaves": slave_copies(events, {}, LIMITS.stale_slave_s * 1000).to_pylist(),
         "standing": [
             _named(row) | {"offset": span["offset"]}
             for row in standstills.standstill_spans(events, LIMITS.stuck_s, {}).to_pylist()

@@ -6,7 +6,6 @@ changes of the files: if two copies of a file agree, the file was the same in be
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from enum import IntEnum
 from typing import NamedTuple
@@ -71,7 +70,6 @@ def stale_spans(
     [(30000, 30000, 30000, 15), (30000, 30000, 40000, 25)]
     """
     moments = _moments(master_changes, slave_changes, slave_last_copy_ts)
-    of_master = [moment for moment in moments if moment.what is _What.HELD]
     found: list[StaleSpan] = []
     holds: int | None = None
     copied: int | None = None
@@ -80,7 +78,7 @@ def stale_spans(
     for moment in moments:
         ms = moment.ts // 1000
         has = {_What.HELD: copied, _What.COPIED: None}.get(moment.what, moment.offset)
-        if has is not None and holds is not None and has < holds and _is_below_all(has, moment, of_master, reach_ms):
+        if has is not None and holds is not None and has < holds and _is_below_all(has, moment, moments, reach_ms):
             begin = ms if prior is None else prior if began is not None else min(ms, prior + reach_ms)
             began = begin if began is None else began
             found.append(StaleSpan(began, begin, ms, min(holds - has, COUNTLESS), holds, has))
@@ -108,11 +106,15 @@ def _moments(
     return sorted(found, key=lambda moment: (*moment.place, moment.ts))
 
 
-def _is_below_all(has: int, moment: _Moment, of_master: Sequence[_Moment], reach_ms: int) -> bool:
+def _is_below_all(has: int, moment: _Moment, moments: Iterable[_Moment], reach_ms: int) -> bool:
     """Return whether the master's file held more than ``has`` before each of its changes in the last ``reach_ms``."""
-    begin = (moment.ts // 1000 - reach_ms, _What.HELD)
-    first, end = (bisect_right(of_master, place, key=lambda other: other.place) for place in (begin, moment.place))
-    return all(other.before is not None and has < other.before for other in of_master[first:end])
+    within = [
+        other
+        for other in moments
+        if other.what is _What.HELD
+        if other.ts // 1000 > moment.ts // 1000 - reach_ms and other.place <= moment.place
+    ]
+    return all(other.before is not None and has < other.before for other in within)
 
 
 class StalePeriod(NamedTuple):

@@ -207,10 +207,7 @@ def _both_known(lacked: pl.DataFrame) -> pl.DataFrame:
 
 
 def lacking(copies: BothFiles) -> pa.ListArray:
-    """Return core's missing_by_minute of each copy, on arrays: a list of structs as in MINUTES.
-
-    Every change is in the result, so a prefilter leaves all rows, which core would hold as Python objects. Measured
-    over 4 hours of a made-up estate: core takes 0.32 s of processor time for 108,000 rows, this 0.01 s.
+    """Return for each copy the minutes in which it or the master's file changed, as MINUTES.
 
     ``messages`` that the copy lacked at the minute's end, and whether that is ``unknown`` (1: one of the files has no
     offset, or one set from outside), each less the value a minute before, so that sums over queues and minutes are

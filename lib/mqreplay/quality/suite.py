@@ -21,7 +21,13 @@ from mqreplay.ingest.offset_checkpoint import CHAIN
 from mqreplay.lake.contract import Contract
 from mqreplay.quality.conditions import duckdb_condition
 from mqreplay.quality.expectations.check_constraint import check_column
-from mqreplay.quality.expectations.offset_continuity import LINK, LINKED_COLUMN, LINKED_CONDITION
+from mqreplay.quality.expectations.offset_continuity import (
+    EXPLAINED_COLUMN,
+    EXPLAINED_CONDITION,
+    LINK,
+    LINKED_COLUMN,
+    LINKED_CONDITION,
+)
 from mqreplay.quality.expectations.rows_conserved import COUNTS, EXPIRED
 from mqreplay.quality.expectations.unique_key import UNIQUE_COLUMN, unique_condition
 
@@ -103,6 +109,7 @@ def truths(contract: Contract) -> dict[str, str]:
             found[UNIQUE_COLUMN] = unique_condition(rule.arguments["column_list"])
         if rule.type == CHAINED:
             found[LINKED_COLUMN] = LINKED_CONDITION
+            found[EXPLAINED_COLUMN] = EXPLAINED_CONDITION
     return found
 
 

@@ -30,7 +30,7 @@ from mqreplay.evidence.offsets.queue_events import (
 )
 from mqreplay.evidence.offsets.slave_copies import both_files
 from mqreplay.evidence.offsets.standstills import standstill_spans
-from queue_answers import slave_copies, stale_spans
+from queue_answers import slave_copies
 from queue_recordings import (
     SEEDS,
     START,
@@ -193,7 +193,7 @@ def answers(frames: Silver, shards: int, seed: int) -> dict[str, Lines | int | l
     groups = set().union(*(groups_with_accepted_commits_of_shard(commits) for _, commits, _ in parts))
     events = [queue_events(*part, frames.topic_stats, groups) for part in parts]
     last = last_instant(map(last_instant_of_shard, events), frames.topic_stats)
-    copies = [slave_copies(part, slaves_of(seed)) for part in events]
+    copies = [slave_copies(part, slaves_of(seed), STUCK_S * 1000) for part in events]
     status = [status_of_shard(windows(part, WINDOW_S, last or 0)) for part in events]
     lacked = lacked_by_minute([lacked_of_shard(both_files(part, slaves_of(seed))) for part in events])
     samples = [pl.DataFrame(clock_samples(part)) for part in events]
@@ -203,7 +203,6 @@ def answers(frames: Silver, shards: int, seed: int) -> dict[str, Lines | int | l
         "skips": [skips(part) for part in events],
         "standing": [standstill_spans(part, STUCK_S, copies_of(seed)) for part in events],
         "copies": list(copies),
-        "stale": [stale_spans(part, slaves_of(seed), STUCK_S * 1000) for part in events],
         "queue_progress": [queue_progress(part) for part in events],
     }
     order = Random(seed).sample(status, len(status))
@@ -262,8 +261,7 @@ def test_ends_of_other_queues_change_no_result() -> None:
             [
                 lines(windows(of, WINDOW_S, START // 1000)),
                 lines(standstill_spans(of, STUCK_S, copies_of(seed))),
-                lines(slave_copies(of, slaves_of(seed))),
-                lines(stale_spans(of, slaves_of(seed), STUCK_S * 1000)),
+                lines(slave_copies(of, slaves_of(seed), STUCK_S * 1000)),
             ]
             for of in (kept, left_out)
         ]

@@ -23,16 +23,12 @@ SCHEMA = f"consumer_group STRING, topic STRING, broker_name STRING, queue_id INT
 def standstill_spans(events: QueueEvents, stuck_s: int, last_copies: Mapping[str, int]) -> pa.Table:
     """Return core's standstills of each queue and group, of at least ``stuck_s`` seconds, oldest first, on arrays.
 
-    Columns: consumer_group, topic, broker_name, queue_id, and spans, a list of structs with: offset; ``since_ts``, when
-    the offset was set; ``from_ts``, the first known instant at which messages waited; ``to_ts``, that of the next
-    change of the offset, or else the last known instant at which they waited; ``waiting``, the largest number of
-    waiting messages; ``arrived``, how many came in that time. ``last_copies``: time of the last copy of the master's
-    file by broker name (microseconds). Without recorded commits of a queue, an offset counts as unchanged only as long
-    as copies and pulls show it, because it may change between two of them; and a standstill must be longer than
-    USUAL_STEPS usual intervals between pulls.
-
-    Measured over 4 hours of a made-up estate: a prefilter by the length of spans leaves 98 percent of the queues, for
-    which core takes 2.1 s of processor time and this 0.12 s; the night would take 8 percent more.
+    Columns: SCHEMA, one row per queue and group with a span. ``since_ts`` is when the offset was set, ``from_ts`` the
+    first known instant at which messages waited, ``to_ts`` that of the next change of the offset, or else the last
+    known instant at which they waited. ``waiting`` is the largest number of waiting messages, ``arrived`` how many came
+    in that time. ``last_copies``: time of the last copy of the master's file by broker name (microseconds). Without
+    recorded commits of a queue, an offset counts as unchanged only as long as copies and pulls show it, because it may
+    change between two of them; and a standstill must be longer than USUAL_STEPS usual intervals between pulls.
     """
     since, until, ends_by_change, rows, least_ms = _spans(events, stuck_s * 1000, last_copies)
     stuck = ~ends_by_change | (_ms(until) - _ms(since) >= least_ms)

@@ -30,8 +30,9 @@ _WINDOW = "(PARTITION BY {} ORDER BY to_ts)".format(", ".join(CHAIN))
 LINKED_CONDITION = (
     f"(previous_offset IS NOT DISTINCT FROM lag(new_offset) OVER {_WINDOW} OR row_number() OVER {_WINDOW} = 1)"
     " AND (from_ts IS NULL OR from_ts <= to_ts)"
-    f" AND NOT EXISTS (SELECT 1 FROM {REWINDS} WHERE {_IS_REWIND})"
 )
+EXPLAINED_COLUMN = "is_explained"  # whether the row is no rewind without a cause
+EXPLAINED_CONDITION = f"NOT EXISTS (SELECT 1 FROM {REWINDS} WHERE {_IS_REWIND})"
 
 
 class OffsetContinuity(MulticolumnMapMetricProvider):
@@ -53,8 +54,9 @@ class OffsetContinuity(MulticolumnMapMetricProvider):
     ) -> sa.ColumnElement[bool]:
         with _sqlalchemy_engine.connect() as connection:
             rewinds = sa.select(sa.literal(1)).select_from(sa.table(REWINDS)).limit(1)
-            is_suspect = connection.execute(rewinds).first() or connection.execute(_suspect(_table)).first()
-            return sa.column(LINKED_COLUMN) if is_suspect else sa.true()
+            explained = sa.column(EXPLAINED_COLUMN) if connection.execute(rewinds).first() else sa.true()
+            linked = sa.column(LINKED_COLUMN) if connection.execute(_suspect(_table)).first() else sa.true()
+            return sa.and_(linked, explained)
 
 
 def _suspect(table: Any) -> sa.Select[Any]:
