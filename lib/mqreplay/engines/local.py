@@ -14,7 +14,6 @@ from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from functools import lru_cache
 from multiprocessing import resource_tracker
-from multiprocessing.connection import wait
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -24,6 +23,7 @@ from mqreplay.engines.file_decoding import FileDecoderRunner
 from mqreplay.engines.file_passes import FilePassRunner, GoldTarget
 from mqreplay.engines.packing import packed, unpacked
 from mqreplay.engines.rows import Days, file_rows
+from mqreplay.engines.worker_process import begin
 from mqreplay.lake.storage import Storage, storage, use_storage
 from mqreplay.lake.warehouse import Warehouse
 
@@ -45,7 +45,7 @@ class LocalEngine:
     def _new_pool(self) -> ProcessPoolExecutor | None:
         # Not by fork: polars has threads, and a forked process would keep their locks forever.
         spawn = multiprocessing.get_context("spawn")
-        return ProcessPoolExecutor(self._processes, spawn, _begin) if self._processes > 1 else None
+        return ProcessPoolExecutor(self._processes, spawn, begin) if self._processes > 1 else None
 
     def __enter__(self) -> Self:
         return self
@@ -118,29 +118,12 @@ def _start_tracker() -> None:
 
 @contextmanager
 def _interrupts_blocked() -> Iterator[None]:
-    """Block Ctrl-C for processes started in the block until they ignore it (``_begin``)."""
+    """Block Ctrl-C for processes started in the block until they ignore it (`begin`)."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-def _begin() -> None:
-    """Prepare a process of the pool: it ignores Ctrl-C, and ends with its parent."""
-    # A task has one core: with more threads of polars, tasks would compete. polars is not imported yet.
-    os.environ["POLARS_MAX_THREADS"] = "1"
-    os.environ.pop("_RJEM_MALLOC_CONF", None)  # of the driver: here speed counts more than memory
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-
-
-def _end_with_parent() -> None:
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        wait([parent.sentinel])
-        os._exit(1)
 
 
 def _call(shared: str, item: bytes) -> bytes:
