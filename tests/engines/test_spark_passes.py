@@ -17,15 +17,15 @@ from engines.toy_pass import COUNT_PASS, DAY, QUEUE_COLUMNS, Counted
 from mqreplay.engines import spark_passes
 from mqreplay.engines.local import LocalEngine
 from mqreplay.engines.passes import PassRunner
-from mqreplay.engines.rows import Days, file_rows
+from mqreplay.engines.rows import NamedRows, file_rows
 from mqreplay.engines.shards import deal
 from mqreplay.engines.spark import SparkEngine
 from mqreplay.engines.spark_passes import SparkPassRunner
-from mqreplay.engines.spark_tables import SparkRows, SparkTables, bucket
+from mqreplay.engines.spark_tables import SparkTables, bucket
 from mqreplay.lake.buckets import BUCKETS, buckets, key_of
 from mqreplay.lake.catalog_warehouse import CatalogWarehouse
 from mqreplay.lake.registration import CatalogNames
-from mqreplay.lake.row_filter import RowFilter
+from mqreplay.lake.row_filter import Days, RowFilter
 from mqreplay.lake.warehouse import Warehouse
 from silver_rows import rows
 
@@ -81,20 +81,21 @@ def same(one: pl.DataFrame, other: pl.DataFrame) -> None:
 
 
 @pytest.fixture(params=["few rows", "many rows", "by name"])
-def on_spark(
-    request: pytest.FixtureRequest, spark: Any, warehouse: Warehouse, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Warehouse]:
+def on_spark(request: pytest.FixtureRequest, warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> Warehouse:
     """The warehouse for Spark: the driver commits few rows, delta-spark all others, and those of tables by name."""
     if request.param != "few rows":
         monkeypatch.setattr(spark_passes, "FEW_ROWS", 0)
-    if request.param != "by name":
-        yield warehouse
-        return
+    return request.getfixturevalue("named") if request.param == "by name" else warehouse
+
+
+@pytest.fixture
+def named(spark: Any, warehouse: Warehouse, tmp_path: Path) -> Iterator[Warehouse]:
+    """The silver tables of the warehouse in tables with names."""
     names = CatalogNames(None, "passes_")
-    named = CatalogWarehouse(spark, str(tmp_path / "named"), names)
+    made = CatalogWarehouse(spark, str(tmp_path / "named"), names)
     for table in ("silver.pull", "silver.topic_stats"):
-        named.replace_rows(table, warehouse.read(table).collect(), None)
-    yield named
+        made.replace_rows(table, warehouse.read(table).collect(), None)
+    yield made
     for layer in ("bronze", "silver", "gold"):
         spark.sql(f"DROP DATABASE IF EXISTS {names.database(layer)} CASCADE")
 
@@ -157,12 +158,12 @@ def test_an_engine_of_spark_makes_the_runner(spark: Any, warehouse: Warehouse) -
     assert queues_of(counted(runner, warehouse, 10_000))["pulls"].max() == (LARGE + 1) * 10
 
 
-def test_the_driver_reads_by_name_what_it_reads_from_files(spark: Any, warehouse: Warehouse) -> None:
+def test_the_driver_reads_by_name_what_it_reads_from_files(warehouse: Warehouse, named: Warehouse) -> None:
     files = file_rows(warehouse, CLUSTER, DAYS)
-    by_spark = SparkRows(SparkTables(spark, warehouse), CLUSTER)
+    by_name = NamedRows(named, CLUSTER)
     wanted = pl.col("queue_id") > 100
     for columns in (None, ["queue_id", "topic"]):
-        theirs, ours = (each.read("silver.pull", Days(DAY, DAY), wanted, None, columns) for each in (files, by_spark))
+        theirs, ours = (each.read("silver.pull", Days(DAY, DAY), wanted, None, columns) for each in (files, by_name))
         assert_frame_equal(theirs, ours, check_row_order=False)
 
 

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 import polars as pl
 
 from mqreplay.engines.passes import GoldRows, Pass, PassTable
-from mqreplay.engines.rows import CountedRows, Days
+from mqreplay.engines.rows import CountedRows
 from mqreplay.engines.shards import Shard
+from mqreplay.lake.row_filter import Days
 from mqreplay.replay.queue_tables import PULL_ROUTES, QUEUE
 
 DAY = dt.date(2026, 11, 21)

@@ -17,10 +17,10 @@ from mqreplay.lake.catalog_warehouse import CatalogWarehouse
 from mqreplay.lake.contract import PROPERTIES, Contract
 from mqreplay.lake.journal import Journal
 from mqreplay.lake.registration import CatalogNames
-from mqreplay.lake.row_filter import RowFilter
+from mqreplay.lake.row_filter import Days, RowFilter
 from mqreplay.lake.table_files import read_files
 from mqreplay.lake.warehouse import Warehouse
-from mqreplay.quality.tables import Days, Tables
+from mqreplay.quality.tables import Tables
 
 TABLE, NAME = "silver.everything", "spark_catalog.by_silver.`everything`"
 FIRST, SECOND = dt.date(2026, 1, 2), dt.date(2026, 1, 3)

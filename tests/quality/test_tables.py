@@ -11,7 +11,8 @@ import pytest
 from deltalake import write_deltalake
 
 from mqreplay.lake.contract import load_contracts
-from mqreplay.quality.tables import Days, Tables
+from mqreplay.lake.row_filter import Days
+from mqreplay.quality.tables import Tables
 from quality_rows import START, Folder, Row, at
 
 TODAY = START.date()

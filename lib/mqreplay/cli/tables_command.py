@@ -57,7 +57,7 @@ def table_row(warehouse: Warehouse, contract: Contract) -> list[Any]:
     first = last = None
     if contract.by_day:
         first, last = files["day"].min(), files["day"].max()
-    elif any(column.name == "day" for column in contract.columns):
+    elif contract.has_day:
         days = warehouse.read(contract.name).select(pl.min("day").alias("a"), pl.max("day").alias("b")).collect()
         first, last = days.row(0)
     rows = int(files["num_records"].sum())

@@ -8,7 +8,7 @@ from typing import Protocol, TypeVar
 
 from mqreplay.engines.decoding import DecoderRunner
 from mqreplay.engines.passes import PassRunner
-from mqreplay.engines.rows import Days
+from mqreplay.lake.row_filter import Days
 from mqreplay.lake.warehouse import Warehouse
 
 Item = TypeVar("Item")

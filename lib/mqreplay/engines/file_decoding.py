@@ -16,12 +16,37 @@ from mqreplay.lake.table_writer import TableWriter, WrittenFile
 from mqreplay.lake.warehouse import Warehouse
 
 
-class FileDecoderRunner:
+class TableDecoders:
+    """What the decoders of all engines need: the warehouse and the cluster of the rows."""
+
+    def __init__(self, warehouse: Warehouse, cluster: str) -> None:
+        """Take the warehouse and the cluster."""
+        self._warehouse, self._cluster = warehouse, cluster
+
+    def writers(self, items: Sequence[tuple[DecodedTable, Any]]) -> dict[str, TableWriter]:
+        """Return a writer for each table of the items."""
+        tables = {table.name: table for table, _ in items}
+        of_cluster = {"cluster": self._cluster}
+        return {name: self._warehouse.writer(name, of_cluster, table.day_of) for name, table in tables.items()}
+
+    def none(self, table: DecodedTable) -> FileNewRows:
+        """As DecoderRunner.none."""
+        return FileNewRows(self._warehouse, table.name, [])
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+
+class FileDecoderRunner(TableDecoders):
     """Decoders as calls of Engine.map."""
 
     def __init__(self, engine: Engine, warehouse: Warehouse, cluster: str) -> None:
         """Take the engine, and the warehouse and cluster of the rows."""
-        self._engine, self._warehouse, self._cluster = engine, warehouse, cluster
+        super().__init__(warehouse, cluster)
+        self._engine = engine
 
     def run(
         self,
@@ -30,31 +55,15 @@ class FileDecoderRunner:
         context: Context,
     ) -> Decoded[Result]:
         """As DecoderRunner.run."""
-        tables = {table.name: table for table, _ in items}
-        writers = {name: self._warehouse.writer(name, self._same, table.day_of) for name, table in tables.items()}
-        written: dict[str, list[WrittenFile]] = {name: [] for name in tables}
+        writers = self.writers(items)
+        written: dict[str, list[WrittenFile]] = {name: [] for name in writers}
         results: list[Result] = []
         named = [(table.name, item) for table, item in items]
-        for (name, _), (result, files) in zip(
-            named, self._engine.map(_Write(decode.__name__), named, (decode, writers, context)), strict=True
-        ):
+        done = self._engine.map(_Write(decode.__name__), named, (decode, writers, context))
+        for (name, _), (result, files) in zip(named, done, strict=True):
             results.append(result)
             written[name] += files
         return Decoded(results, {name: FileNewRows(self._warehouse, name, files) for name, files in written.items()})
-
-    def none(self, table: DecodedTable) -> FileNewRows:
-        """As DecoderRunner.none."""
-        return FileNewRows(self._warehouse, table.name, [])
-
-    @property
-    def _same(self) -> dict[str, str]:
-        return {"cluster": self._cluster}
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        pass
 
 
 @dataclass(frozen=True)

@@ -22,8 +22,9 @@ from mqreplay.engines.engine import Context, Item, Result
 from mqreplay.engines.file_decoding import FileDecoderRunner
 from mqreplay.engines.file_passes import FilePassRunner, GoldTarget
 from mqreplay.engines.packing import packed, unpacked
-from mqreplay.engines.rows import Days, file_rows
+from mqreplay.engines.rows import file_rows
 from mqreplay.engines.worker_process import begin
+from mqreplay.lake.row_filter import Days
 from mqreplay.lake.storage import Storage, storage, use_storage
 from mqreplay.lake.warehouse import Warehouse
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
@@ -12,35 +11,11 @@ import pyarrow as pa
 
 from mqreplay.engines.shards import Counts, Shard, count_buckets, total
 from mqreplay.lake.buckets import Key, buckets
-from mqreplay.lake.row_filter import RowFilter
+from mqreplay.lake.row_filter import Days
 from mqreplay.lake.table_files import Buckets, TableFiles, read_buckets, read_files
 from mqreplay.lake.warehouse import Warehouse
 
 Wanted = pl.Expr | Shard | None  # which rows: those for which an expression is true, those of a shard, or all
-
-
-@dataclass(frozen=True)
-class Days:
-    """The days from ``first`` to ``last``, both included; a missing end has no limit."""
-
-    first: dt.date | None = None
-    last: dt.date | None = None
-
-    @property
-    def condition(self) -> pl.Expr:
-        """Return whether a row is of these days."""
-        day = pl.col("day")
-        if self.first is not None and self.last is not None:
-            return day.is_between(self.first, self.last)
-        if self.first is not None:
-            return day >= self.first
-        return day <= self.last if self.last is not None else pl.lit(True)
-
-    def of_cluster(self, cluster: str) -> RowFilter:
-        """Return the selection of a cluster's rows of these days."""
-        if self == Days():
-            return RowFilter(cluster)
-        return RowFilter(cluster, between=(self.first or dt.date.min, self.last or dt.date.max))
 
 
 class RowSource(Protocol):
@@ -82,15 +57,15 @@ class FileRows:
     ) -> pl.DataFrame:
         """As RowSource.read."""
         files = self.files[table]
-        names = columns if columns is not None else [name for name in files.schema.names if name != "cluster"]
-        mine = (pl.col("cluster") == self.cluster) & days.condition & wanted
+        names = columns if columns is not None else _names(files.schema)
+        mine = days.of_cluster(self.cluster).condition & wanted
         if isinstance(of, Shard):
             return read_files(files, names, mine, Buckets(of.low, of.high, self.keys[table]))
         return read_files(files, names, mine if of is None else mine & of)
 
     def counts(self, tables: Mapping[str, Key], days: Days) -> Counts:
         """As CountedRows.counts."""
-        mine = (pl.col("cluster") == self.cluster) & days.condition
+        mine = days.of_cluster(self.cluster).condition
         found = [count_buckets(read_buckets(self.files[table], key, mine)) for table, key in tables.items()]
         return total(found)
 
@@ -106,6 +81,23 @@ class FileRows:
 def file_rows(warehouse: Warehouse, cluster: str, days: Mapping[str, Days]) -> FileRows:
     """Return the files that may hold rows of the cluster and days."""
     return FileRows(cluster, {name: warehouse.files(name, each.of_cluster(cluster)) for name, each in days.items()})
+
+
+@dataclass(frozen=True)
+class NamedRows:
+    """Rows that the driver reads by the names of tables in a catalog."""
+
+    warehouse: Warehouse
+    cluster: str
+
+    def read(
+        self, table: str, days: Days, wanted: pl.Expr, of: Wanted = None, columns: Sequence[str] | None = None
+    ) -> pl.DataFrame:
+        """As RowSource.read; the driver reads no shards."""
+        assert not isinstance(of, Shard)
+        rows = self.warehouse.read(table, days.of_cluster(self.cluster)).filter(wanted if of is None else wanted & of)
+        names = columns if columns is not None else _names(self.warehouse.contracts[table].arrow_schema)
+        return rows.select(names).collect()
 
 
 @dataclass(frozen=True)
@@ -129,3 +121,8 @@ class FrameRows:
         """As CountedRows.counts."""
         found = {table: rows.filter(days.condition) for table, rows in self.frames.items() if table in tables}
         return total([count_buckets(buckets(rows, tables[table])) for table, rows in found.items()])
+
+
+def _names(schema: pa.Schema) -> list[str]:
+    """Return the columns of a table without the cluster, in order."""
+    return [name for name in schema.names if name != "cluster"]

@@ -11,12 +11,12 @@ import pyarrow as pa
 
 from mqreplay.engines.engine import Context, Item, Result
 from mqreplay.engines.packing import packed, unpacked
-from mqreplay.engines.rows import Days
 from mqreplay.engines.spark_decoding import SparkDecoderRunner
 from mqreplay.engines.spark_errors import known_errors
 from mqreplay.engines.spark_items import item_frame
 from mqreplay.engines.spark_passes import SparkPassRunner
 from mqreplay.engines.spark_tables import SparkTables
+from mqreplay.lake.row_filter import Days
 from mqreplay.lake.storage import storage, use_storage
 from mqreplay.lake.warehouse import Warehouse
 

@@ -8,17 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 import polars as pl
 import pyarrow as pa
 
 from mqreplay.engines.decoding import Context, Decoded, DecodedTable, Decoder, Item, NewRows, Result
-from mqreplay.engines.file_decoding import FileNewRows, WithResult
+from mqreplay.engines.file_decoding import FileNewRows, TableDecoders, WithResult
 from mqreplay.engines.packing import packed, unpacked
 from mqreplay.engines.spark_errors import known_errors
 from mqreplay.engines.spark_items import item_frame
-from mqreplay.engines.spark_tables import SparkTables
+from mqreplay.engines.spark_tables import FEW_ROWS, SparkTables
 from mqreplay.lake.ipc_blobs import batches_of, blob_of, blob_tables, unpacked_rows
 from mqreplay.lake.row_filter import RowFilter
 from mqreplay.lake.storage import storage, use_storage
@@ -27,7 +27,6 @@ from mqreplay.lake.table_writer import TableWriter
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-FEW_ROWS = 100_000  # of a table that the driver commits; some 10 MB
 FILE_ROWS = 1_000_000  # rows of a file that Spark writes, at most
 # Rows of a table are packed, since each table has other columns; the last row of an item has its result.
 PACKED = pa.schema(
@@ -36,12 +35,13 @@ PACKED = pa.schema(
 PACKED_DDL = "number INT, table STRING, rows BIGINT, data BINARY, done BOOLEAN"
 
 
-class SparkDecoderRunner:
+class SparkDecoderRunner(TableDecoders):
     """Decoders as functions of mapInArrow."""
 
     def __init__(self, tables: SparkTables, cluster: str) -> None:
         """Take the tables and the cluster of the rows."""
-        self._tables, self._warehouse, self._cluster = tables, tables.warehouse, cluster
+        super().__init__(tables.warehouse, cluster)
+        self._tables = tables
         self._cached: list[DataFrame] = []
 
     def run(
@@ -54,7 +54,7 @@ class SparkDecoderRunner:
         if not items:
             return Decoded([], {})
         tables = {table.name: table for table, _ in items}
-        writers = {name: self._warehouse.writer(name, self._same, table.day_of) for name, table in tables.items()}
+        writers = self.writers(items)
         schemas = {name: writer.asked for name, writer in writers.items()}
         task = _task(packed((decode, schemas, context, storage())))
         cached = (
@@ -82,17 +82,6 @@ class SparkDecoderRunner:
             else:
                 rows[name] = SparkNewRows(self._tables, table, writers[name], _of_table(cached, name), counts[name])
         return Decoded(results, rows)
-
-    def none(self, table: DecodedTable) -> NewRows:
-        """As DecoderRunner.none."""
-        return FileNewRows(self._warehouse, table.name, [])
-
-    @property
-    def _same(self) -> dict[str, str]:
-        return {"cluster": self._cluster}
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *_: object) -> None:
         for frame in self._cached:

@@ -16,22 +16,20 @@ import pyarrow as pa
 
 from mqreplay.engines.packing import packed, unpacked
 from mqreplay.engines.passes import Input, Pass, PassTable, Result
-from mqreplay.engines.rows import Days, FileRows, RowSource, file_rows
+from mqreplay.engines.rows import FileRows, NamedRows, RowSource, file_rows
 from mqreplay.engines.shards import Shard
 from mqreplay.engines.spark_errors import known_errors
-from mqreplay.engines.spark_tables import SparkRows, SparkTables, bucket
+from mqreplay.engines.spark_tables import FEW_ROWS, SparkTables, bucket
 from mqreplay.engines.spark_task import PACKED_SQL, RESULT, SparkTask, run_partition
 from mqreplay.lake.buckets import BUCKETS
 from mqreplay.lake.ipc_blobs import batches_of, unpacked_rows
-from mqreplay.lake.row_filter import RowFilter
+from mqreplay.lake.row_filter import Days, RowFilter
 from mqreplay.lake.storage import storage
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 WRITERS = 3
-# What tasks make of so few rows is committed by the driver: a write by Spark takes 2 CPU seconds, whatever it writes.
-FEW_ROWS = 100_000
 NO_TASK = -1  # of a bucket outside of the shards
 NUMBERS = 32  # numbers tried for each partition
 
@@ -53,7 +51,7 @@ class SparkPassRunner:
     @property
     def source(self) -> RowSource:
         """As PassRunner.source."""
-        return SparkRows(self._tables, self._cluster) if self._tables.by_name else self._files
+        return NamedRows(self._tables.warehouse, self._cluster) if self._tables.by_name else self._files
 
     def run(self, step: Pass[Input, Result], shards: Sequence[Shard], inputs: Input) -> Iterator[Result]:
         """As PassRunner.run."""

@@ -5,21 +5,17 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import polars as pl
-import pyarrow as pa
-
-from mqreplay.engines.rows import Days, Wanted
-from mqreplay.engines.shards import Shard
-from mqreplay.lake.buckets import BUCKETS, Key
-from mqreplay.lake.row_filter import RowFilter
+from mqreplay.lake.buckets import BUCKETS, SEPARATOR, Key
+from mqreplay.lake.row_filter import Days, RowFilter
 from mqreplay.lake.warehouse import Warehouse
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
-SEPARATOR = "\x1f"  # between the parts of a key, as in lake/buckets.py
+# The driver commits what so few rows give: a write by Spark takes 2 CPU seconds, also for a few rows.
+FEW_ROWS = 100_000
 
 
 @dataclass(frozen=True)
@@ -48,15 +44,9 @@ class SparkTables:
 
     def of_cluster(self, table: str, cluster: str, days: Days, columns: Sequence[str] | None = None) -> DataFrame:
         """Return columns of the rows of a cluster and some days: all except the cluster if ``columns`` is None."""
-        from pyspark.sql import functions as F
-
         names = columns if columns is not None else self.columns(table)
-        rows = self.warehouse.spark_table(self.session, table).where(F.col("cluster") == F.lit(cluster))
-        if days.first is not None:
-            rows = rows.where(F.col("day") >= F.lit(days.first))
-        if days.last is not None:
-            rows = rows.where(F.col("day") <= F.lit(days.last))
-        return rows.select(*names)
+        wanted = days.of_cluster(cluster).partitions_sql(self.warehouse.contracts[table].by_day)
+        return self.warehouse.spark_table(self.session, table).where(wanted).select(*names)
 
     def columns(self, table: str) -> list[str]:
         """Return the columns of a table without the cluster, in order."""
@@ -69,33 +59,3 @@ def bucket(key: Key) -> Column:
 
     parts = [F.coalesce(*[F.col(name).cast("string") for name in names], F.lit("")) for names in key]
     return F.pmod(F.crc32(F.concat_ws(SEPARATOR, *parts).cast("binary")), F.lit(BUCKETS))
-
-
-@dataclass(frozen=True)
-class SparkRows:
-    """Rows that the driver reads by Spark, for a catalog whose files only Spark may read."""
-
-    tables: SparkTables
-    cluster: str
-
-    def read(
-        self, table: str, days: Days, wanted: pl.Expr, of: Wanted = None, columns: Sequence[str] | None = None
-    ) -> pl.DataFrame:
-        """As RowSource.read; the driver reads no shards."""
-        assert not isinstance(of, Shard)
-        names = list(columns) if columns is not None else self.tables.columns(table)
-        rows = as_frame(collected(self.tables.of_cluster(table, self.cluster, days)))
-        return rows.filter(wanted if of is None else wanted & of).select(names)
-
-
-def collected(rows: DataFrame) -> pa.Table:
-    """Return the rows of a DataFrame."""
-    classic: Any = rows
-    if hasattr(classic, "toArrow"):
-        return pa.table(classic.toArrow())
-    return pa.Table.from_batches(classic._collect_as_arrow())  # before PySpark 4.0
-
-
-def as_frame(rows: pa.Table) -> pl.DataFrame:
-    """Return rows of Arrow in one piece."""
-    return pl.DataFrame(pl.from_arrow(rows)).rechunk()

@@ -116,8 +116,7 @@ class Retention:
     def _old_rows(self, first: Mapping[str, dt.date]) -> dict[str, RowFilter]:
         old: dict[str, RowFilter] = {}
         for name, contract in self._warehouse.contracts.items():
-            dated = any(column.name == "day" for column in contract.columns)
-            if dated and contract.layer in first and name not in DESCRIPTIONS:
+            if contract.has_day and contract.layer in first and name not in DESCRIPTIONS:
                 old[name] = self._before(first[contract.layer])
         if "silver" in first:
             old |= self._old_records(first["silver"])

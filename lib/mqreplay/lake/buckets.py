@@ -13,6 +13,7 @@ import polars as pl
 
 BUCKETS = 4096
 COLUMN = "_bucket"
+SEPARATOR = "\x1f"  # between the parts of a key as text
 Key = tuple[tuple[str, ...], ...]  # columns of each part: the first one that is not null counts
 
 
@@ -24,7 +25,7 @@ def key_of(texts: Iterable[str]) -> Key:
 def buckets(rows: pl.DataFrame, key: Key) -> pl.Series:
     """Return the bucket of each row, from 0: the CRC-32 of its key as text; the same on every machine."""
     parts = [pl.coalesce(names).cast(pl.String).fill_null("") for names in key]
-    text = rows.select(pl.concat_str(parts, separator="\x1f").alias("key"))
+    text = rows.select(pl.concat_str(parts, separator=SEPARATOR).alias("key"))
     distinct = text.unique()
     numbers = [zlib.crc32(value.encode()) % BUCKETS for value in distinct["key"].to_list()]
     known = distinct.with_columns(pl.Series(COLUMN, numbers, pl.Int32))

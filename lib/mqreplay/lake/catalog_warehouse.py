@@ -30,15 +30,15 @@ from mqreplay.lake.registration import CatalogNames, create_database, literal
 from mqreplay.lake.row_filter import RowFilter
 from mqreplay.lake.scratch import scratch
 from mqreplay.lake.storage import spark_location
-from mqreplay.lake.table_files import TableFile, TableFiles, polars_schema, scan_files
+from mqreplay.lake.table_files import TableFiles, polars_schema, scan_files
 from mqreplay.lake.table_writer import TableWriter, WrittenFile
-from mqreplay.lake.warehouse import Warehouse, file_batches
+from mqreplay.lake.warehouse import Warehouse, file_batches, table_file
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
 CHECK = "delta.constraints."  # begins the property of a CHECK constraint
-Days = tuple[dt.date, dt.date]
+Between = tuple[dt.date, dt.date]  # days, both included
 
 
 class CatalogWarehouse(Warehouse):
@@ -56,7 +56,7 @@ class CatalogWarehouse(Warehouse):
         self._folder = tempfile.mkdtemp(prefix="rows-", dir=scratch().folder)
         self._commits: dict[str, tuple[Any, ...] | None] = {}
         self._complete: set[str] = set()  # tables with all columns and constraints of their contract
-        self._exports: dict[str, list[tuple[str, Days | None, TableFiles]]] = defaultdict(list)
+        self._exports: dict[str, list[tuple[str, Between | None, TableFiles]]] = defaultdict(list)
         self._lock = threading.RLock()
 
     def table_name(self, name: str) -> str:
@@ -131,7 +131,7 @@ class CatalogWarehouse(Warehouse):
         folder = tempfile.mkdtemp(prefix=f"{name}-", dir=self._folder)
         contract, schema = self.contracts[name], self.contracts[name].arrow_schema
         written = TableWriter(folder, schema, contract.partitioned_by).write(self._batches(name, rows, schema.names))
-        return TableFiles(tuple(_table_file(folder, file) for file in written), schema)
+        return TableFiles(tuple(table_file(folder, file) for file in written), schema)
 
     def day_counts(self, name: str, cluster: str) -> dict[dt.date, int]:
         """As Warehouse.day_counts."""
@@ -156,7 +156,7 @@ class CatalogWarehouse(Warehouse):
                 self._write(name, new, None)
             else:
                 # Partitions are replaced whole: by their other rows, and the new ones.
-                days |= {_table_file("", file).day for file in files}
+                days |= {table_file("", file).day for file in files}
                 touched = RowFilter(replaced.cluster, frozenset(filter(None, days)) if by_day else None)
                 others = self._selected(name, touched, ~replaced.condition)
                 self._write(name, others if new is None else others.unionByName(new), touched)
@@ -218,7 +218,8 @@ class CatalogWarehouse(Warehouse):
     def _batches(self, name: str, rows: RowFilter | None, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Yield rows of the table, with these columns."""
         schema = self.contracts[name].arrow_schema
-        wanted = None if rows is None or _is_by_partition(rows, self.contracts[name]) else rows.condition
+        is_whole = rows is None or rows.has_whole_partitions(self.contracts[name].by_day)
+        wanted = None if rows is None or is_whole else rows.condition
         needed, names = needed_columns(schema, wanted, columns)
         select = selecting(pa.schema([schema.field(each) for each in needed]), wanted, names)
         blobs = self._rows(name, rows).select(needed).mapInArrow(packing(select), "data BINARY")
@@ -308,20 +309,9 @@ class CatalogWarehouse(Warehouse):
             self.changed(name)
 
 
-def _covers(of: Sequence[Any], cluster: str, days: Days | None) -> bool:
+def _covers(of: Sequence[Any], cluster: str, days: Between | None) -> bool:
     """Return whether exported rows ``of`` a cluster and some days include these days of the cluster."""
     exported_cluster, exported = of
     if exported_cluster != cluster:
         return False
     return exported is None or (days is not None and exported[0] <= days[0] and days[1] <= exported[1])
-
-
-def _table_file(folder: str, file: WrittenFile) -> TableFile:
-    values = dict(file.partition)
-    day = values.get("day")
-    path = joined(folder, file.path)
-    return TableFile(path, values["cluster"], None if day is None else dt.date.fromisoformat(day), file.rows)
-
-
-def _is_by_partition(rows: RowFilter, contract: Contract) -> bool:
-    return rows.has_whole_partitions(contract.by_day)

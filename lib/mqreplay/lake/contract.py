@@ -81,9 +81,14 @@ class Contract:
 
     @property
     def partitioned_by(self) -> tuple[str, ...]:
-        """Return the columns by which the table is partitioned, in order: cluster, and day if each row has one."""
+        """Return the partition columns in order: cluster, and day if each row has one."""
         placed = [(c.partition_position, c.name) for c in self.columns if c.partition_position is not None]
         return tuple(name for _, name in sorted(placed))
+
+    @property
+    def has_day(self) -> bool:
+        """Return whether rows have a day, which may be null."""
+        return any(column.name == "day" for column in self.columns)
 
     @property
     def by_day(self) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -15,15 +14,15 @@ from deltalake.exceptions import CommitFailedError, DeltaError
 from deltalake.transaction import AddAction, RemoveAction
 
 from mqreplay import __version__
-from mqreplay.errors import ContractError, InputError
+from mqreplay.errors import ContractError
 from mqreplay.lake.contract import PROPERTIES, Contract
 from mqreplay.lake.files import is_remote, store_error
 from mqreplay.lake.lease import require_lease
+from mqreplay.lake.local_folder import check_table_folder
 from mqreplay.lake.storage import storage_options
 from mqreplay.lake.table_log import log_changed
 from mqreplay.lake.table_writer import WrittenFile
 
-ODD = re.compile(r"[%\\]")  # in a folder's name: delta-rs parses a path as a URL
 COMMIT = CommitProperties(custom_metadata={"mqreplay": __version__})
 
 
@@ -139,8 +138,7 @@ def check_removable(location: str, paths: Iterable[str]) -> None:
 
 
 def _uri(location: str) -> str:
-    if not is_remote(location) and ODD.search(location):
-        raise InputError(f"{location} has a % or \\ in its name, which Delta tables cannot have; use another folder")
+    check_table_folder(location)
     return location.replace("s3a://", "s3://", 1)
 
 

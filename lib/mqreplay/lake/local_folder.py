@@ -27,15 +27,18 @@ def check_folders(warehouse: str, recordings: Sequence[str] = ()) -> None:
     A warehouse inside a recording would be part of it: each run would find the files of the last run as new ones.
     """
     root = folder(warehouse, "warehouse")
-    if not is_remote(root) and NO_TABLES.search(root):
-        raise InputError(
-            f"warehouse {root} has a % or \\ in its name, which Delta tables cannot have; use another folder"
-        )
+    check_table_folder(root, "warehouse ")
     for recording in (folder(each, "recording") for each in recordings):
         if _is_inside(root, recording):
             raise InputError(f"warehouse {root} is inside the recording {recording}; give --warehouse another folder")
         if _is_inside(recording, root):
             raise InputError(f"recording {recording} is inside the warehouse {root}; give --warehouse another folder")
+
+
+def check_table_folder(path: str, what: str = "") -> None:
+    """Raise InputError for a folder of this machine that cannot hold Delta tables. ``what`` names it in the error."""
+    if not is_remote(path) and NO_TABLES.search(path):
+        raise InputError(f"{what}{path} has a % or \\ in its name, which Delta tables cannot have; use another folder")
 
 
 def _is_inside(path: str, folder: str) -> bool:

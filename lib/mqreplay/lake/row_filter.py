@@ -72,5 +72,29 @@ class RowFilter:
         return all(condition is None for condition in conditions)
 
 
+@dataclass(frozen=True)
+class Days:
+    """The days from ``first`` to ``last``, both included; a missing end has no limit."""
+
+    first: dt.date | None = None
+    last: dt.date | None = None
+
+    @property
+    def condition(self) -> pl.Expr:
+        """Return whether a row is of these days."""
+        between = self._between
+        return pl.lit(True) if between is None else pl.col("day").is_between(*between)
+
+    def of_cluster(self, cluster: str) -> RowFilter:
+        """Return the selection of a cluster's rows of these days."""
+        return RowFilter(cluster, between=self._between)
+
+    @property
+    def _between(self) -> tuple[dt.date, dt.date] | None:
+        if self == Days():
+            return None
+        return self.first or dt.date.min, self.last or dt.date.max
+
+
 def _date(day: dt.date) -> str:
     return f"DATE '{day}'"

@@ -63,16 +63,13 @@ class TableFiles:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """One version of a table: its files, its columns as Delta's schema, its properties.
+    """One version of a table: its files, and its columns as Delta's schema.
 
     ``files`` has path (below the table's folder), size_bytes, num_records, cluster and day (null: not by day).
     """
 
-    version: int
-    table_id: str
     files: pl.DataFrame
     fields: tuple[dict[str, Any], ...]
-    configuration: dict[str, str]
 
     def of(self, rows: RowFilter | None) -> pl.DataFrame:
         """Return the files of the partitions that may hold these rows; all files for None."""
@@ -97,8 +94,7 @@ def snapshot(location: str, version: int | None = None) -> Snapshot:
 def _snapshot(location: str, version: int | None, _commit: FileInfo | None) -> Snapshot:
     table = open_table(location, version)
     _check_whole_files(table, location)
-    metadata, fields = table.metadata(), json.loads(table.schema().to_json())["fields"]
-    if not metadata.partition_columns:
+    if not table.metadata().partition_columns:
         raise ContractError(
             f"{location} was made by mqreplay 0.1, whose tables have no partitions; make the tables again: "
             "mqreplay nightly RECORDING... --warehouse NEW"
@@ -112,7 +108,7 @@ def _snapshot(location: str, version: int | None, _commit: FileInfo | None) -> S
         pl.col("partition.cluster").cast(pl.String).alias("cluster"),
         day.cast(pl.Date).alias("day"),
     ).sort("path")
-    return Snapshot(table.version(), str(metadata.id), files, tuple(fields), dict(metadata.configuration))
+    return Snapshot(files, tuple(json.loads(table.schema().to_json())["fields"]))
 
 
 def _check_whole_files(table: DeltaTable, location: str) -> None:

@@ -252,14 +252,7 @@ class Warehouse:
         return self.writer(name).write(file_batches(file, schema, ~gone.fill_null(False))) if without < rows else []
 
     def _table_file(self, name: str, file: WrittenFile) -> TableFile:
-        values = dict(file.partition)
-        day = values.get("day")
-        return TableFile(
-            joined(self.written_folder(name), file.path),
-            values["cluster"],
-            None if day is None else pl.Series([day]).str.to_date().item(),
-            file.rows,
-        )
+        return table_file(self.written_folder(name), file)
 
     def changed(self, name: str) -> None:
         """Forget what is known of the table: Spark has written to it."""
@@ -276,6 +269,14 @@ class Warehouse:
     def drop(self, name: str) -> None:
         """Remove the table, at once for readers."""
         remove_table(self.location(name))
+
+
+def table_file(folder: str, file: WrittenFile) -> TableFile:
+    """Return a written file of a table in a folder."""
+    values = dict(file.partition)
+    day = values.get("day")
+    path = joined(folder, file.path)
+    return TableFile(path, values["cluster"], None if day is None else dt.date.fromisoformat(day), file.rows)
 
 
 def file_batches(file: TableFile, schema: pa.Schema, wanted: pl.Expr | None = None) -> Iterator[pa.RecordBatch]:

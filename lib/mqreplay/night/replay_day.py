@@ -9,9 +9,8 @@ from functools import partial
 
 from mqreplay.decode.kinds import KINDS
 from mqreplay.engines.engine import Engine
-from mqreplay.engines.rows import Days
 from mqreplay.ingest.recorder_kinds import OF_SNAPSHOTS
-from mqreplay.lake.row_filter import RowFilter
+from mqreplay.lake.row_filter import Days, RowFilter
 from mqreplay.lake.ticker import Ticker
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.night.steps import Span, kinds_of, reach_of, recorded_until, sure_starts
@@ -76,7 +75,7 @@ def days_read(warehouse: Warehouse, cluster: str, day: dt.date, since: dt.dateti
 
 
 def _is_dated(warehouse: Warehouse, name: str) -> bool:
-    return any(column.name == "day" for column in warehouse.contracts[name].columns) and name not in ALL_DAYS
+    return warehouse.contracts[name].has_day and name not in ALL_DAYS
 
 
 def recorded_of(found: list[Span], day: Day) -> Recorded:

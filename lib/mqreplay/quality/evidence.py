@@ -11,9 +11,10 @@ from mqreplay.ingest.offset_checkpoint import CHAIN, CHANGES, PLACE
 from mqreplay.ingest.offset_checkpoint import TABLE as KEPT
 from mqreplay.lake.contract import Contract
 from mqreplay.lake.duckdb_database import literal
+from mqreplay.lake.row_filter import Days
 from mqreplay.quality.expectations.rows_conserved import COUNTED_BY_RECORD, KINDS_OF_TABLE
 from mqreplay.quality.suite import CHAINED
-from mqreplay.quality.tables import Days, Tables
+from mqreplay.quality.tables import Tables
 
 FRESH = "expect_table_to_be_fresh"
 BREAKS = "gold.offset_continuity"

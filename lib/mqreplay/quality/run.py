@@ -15,6 +15,7 @@ from great_expectations.core import ExpectationValidationResult
 from mqreplay.lake.contract import Contract
 from mqreplay.lake.duckdb_database import quoted
 from mqreplay.lake.files import joined
+from mqreplay.lake.row_filter import Days
 from mqreplay.lake.small_file import write_text
 from mqreplay.printable import json_text
 from mqreplay.quality.evidence import before_in_chain, gather, is_chained, rewinds_without_cause
@@ -24,7 +25,7 @@ from mqreplay.quality.great import Great
 from mqreplay.quality.result import ValidationRow, row_of, sample_format
 from mqreplay.quality.scope import Scope
 from mqreplay.quality.suite import NUMBER, Rule, columns_needed, rules, suite, truths
-from mqreplay.quality.tables import EVERY, Days, Tables, TableSource
+from mqreplay.quality.tables import EVERY, Tables, TableSource
 
 LEDGER = "bronze.source_file"  # validated last: its counts must match the other tables
 

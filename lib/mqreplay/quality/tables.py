@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 from mqreplay.lake.contract import Contract
 from mqreplay.lake.duckdb_database import Database, literal, quoted, without_zone
-from mqreplay.lake.row_filter import RowFilter
+from mqreplay.lake.row_filter import Days, RowFilter
 from mqreplay.lake.table_files import TableFiles
 
 
@@ -23,14 +22,6 @@ class TableSource(Protocol):
 
     def day_counts(self, name: str, cluster: str) -> dict[dt.date, int]:
         """Return the number of rows on each day of a cluster."""
-
-
-@dataclass(frozen=True)
-class Days:
-    """Days from ``first`` to ``last``; None: no bound."""
-
-    first: dt.date | None = None
-    last: dt.date | None = None
 
 
 EVERY = Days()
@@ -74,6 +65,5 @@ class Tables(Database):
 
     def _files_of(self, contract: Contract, days: Days) -> str:
         """Return a query of all columns of the files that may hold the rows."""
-        between = (days.first or dt.date.min, days.last or dt.date.max) if days != EVERY else None
-        files = self._warehouse.files(contract.name, RowFilter(self._cluster, between=between))
+        files = self._warehouse.files(contract.name, days.of_cluster(self._cluster))
         return self.files(contract.arrow_schema, files.files)

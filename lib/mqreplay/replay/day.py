@@ -13,10 +13,11 @@ from dataclasses import dataclass
 import polars as pl
 
 from mqreplay.decode.kinds import KINDS
-from mqreplay.engines.rows import Days, RowSource, Wanted
+from mqreplay.engines.rows import RowSource, Wanted
 from mqreplay.evidence.client_clocks import by_recorders_clock
 from mqreplay.evidence.offsets.carried import carried_configs, carried_offsets
 from mqreplay.evidence.offsets.offset_checkpoint import CHAIN, VALUES, offsets_at
+from mqreplay.lake.row_filter import Days
 
 DAY = dt.timedelta(days=1)
 NO_TIME = dt.timedelta()

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from mqreplay.engines.passes import GoldRows, Pass, PassTable
-from mqreplay.engines.rows import CountedRows, Days
+from mqreplay.engines.rows import CountedRows
 from mqreplay.engines.shards import Counts, Shard
 from mqreplay.evidence.night_facts import CHANGE, COMMIT, PULL, Survey, survey
 from mqreplay.lake.buckets import columns_of
+from mqreplay.lake.row_filter import Days
 from mqreplay.replay.day import NO_TIME, Day, DayRows, Skew
 from mqreplay.replay.queue_tables import QUEUE
 
