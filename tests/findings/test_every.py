@@ -14,7 +14,7 @@ from mqreplay.evidence.brokers.listed_brokers import CHANGES, UNLISTED
 from mqreplay.evidence.brokers.slave_configs import DRIFT
 from mqreplay.evidence.brokers.slave_reads import slave_reads
 from mqreplay.evidence.lags.growing_lag import advances_of_shard
-from mqreplay.evidence.lags.held_standstills import refused_pulls_of_shard
+from mqreplay.evidence.lags.held_standstills import held_standstills, refused_pulls_of_shard
 from mqreplay.evidence.lags.revive_lags import revive_lags_of_shard
 from mqreplay.evidence.members.ownership import pulled_queues_of_shard
 from mqreplay.evidence.messages.deliveries import (
@@ -95,6 +95,7 @@ def evidence_of(**silver: list[dict]) -> FindingEvidence:
     unshared = pl.DataFrame(schema=GROUP)
     pull, route, consume = table("pull"), table("pull_route", "gold"), table("consume")
     clocks = pl.DataFrame(silver.get("clocks", []), client_clocks.SCHEMA)
+    standstills, owners = pl.DataFrame(silver.get("standstills", []), STANDSTILLS), table("queue_owner", "gold")
     return FindingEvidence(
         cluster="c",
         recorded_until=None,
@@ -103,12 +104,13 @@ def evidence_of(**silver: list[dict]) -> FindingEvidence:
         topic_config=table("topic_config"),
         topic_stats=table("topic_stats"),
         offset_continuity=table("offset_continuity", "gold"),
-        queue_owner=table("queue_owner", "gold"),
+        queue_owner=owners,
         members=pl.DataFrame(silver.get("members", []), MEMBERS),
         unshared_groups=unshared,
         resets=offset_resets(table("server_request"), pull),
         asked_resets=asked_resets(table("server_request")),
-        standstills=pl.DataFrame(silver.get("standstills", []), STANDSTILLS),
+        standstills=standstills,
+        held_standstills=held_standstills(standstills, refused_pulls_of_shard(pull), owners, LIMITS.stuck_s),
         outages=pl.DataFrame(silver.get("outages", []), OUTAGES),
         restarts=pl.DataFrame(schema=RESTARTS),
         unlisted=pl.DataFrame(silver.get("unlisted", []), UNLISTED),
@@ -122,7 +124,6 @@ def evidence_of(**silver: list[dict]) -> FindingEvidence:
             slave_reads(route, table("slave_suggestion", "gold"), pull, table("broker")), LIMITS.same_cause_gap_s
         ),
         failovers=failovers_of_shard(route),
-        refused_pulls=refused_pulls_of_shard(pull),
         advances=advances_of_shard(table("offset_change"), table("offset_commit")),
         revive_lags=revive_lags_of_shard(table("offset_change"), table("topic_stats"), {}, 60),
         refusals=refusals_of_shard(pull, LIMITS.same_cause_gap_s),

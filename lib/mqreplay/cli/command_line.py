@@ -64,7 +64,7 @@ PRINTING = {"sql": sql_command.run, "findings": findings_command.run, "tables": 
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser whose errors are one line each, whatever the arguments contain."""
+    """A parser that reports each error in one line, also of arguments with line breaks."""
 
     def error(self, message: str) -> NoReturn:
         """Print the usage and the error, and exit."""

@@ -106,7 +106,7 @@ def _half_of_more(ms: Numbers) -> Numbers:
 
 
 def _rises(events: QueueEvents) -> tuple[Numbers, Numbers]:
-    """Return the changes of masters' files by which an offset rose through a range that it passed only once."""
+    """Return the rises of offsets in masters' files through ranges that each offset passed only once."""
     rows = events.changes
     new, has_new = events.numbers("committed", rows)
     old, has_old = events.numbers("previous_offset", rows)

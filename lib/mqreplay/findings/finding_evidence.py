@@ -45,6 +45,7 @@ class FindingEvidence:
     resets: pl.DataFrame  # offset_resets
     asked_resets: pl.DataFrame
     standstills: pl.DataFrame  # standstills.standstill_spans
+    held_standstills: pl.DataFrame
     outages: pl.DataFrame  # broker_outages
     restarts: pl.DataFrame  # broker_outages.restarts
     unlisted: pl.DataFrame  # listed_brokers.unlisted_brokers, for long
@@ -58,7 +59,6 @@ class FindingEvidence:
     uneven_shares: pl.DataFrame  # uneven_shares_of_shard
     exceptional_pulls: pl.DataFrame  # exceptional_pulls_of_shard
     failovers: pl.DataFrame  # failovers_of_shard
-    refused_pulls: pl.DataFrame  # refused_pulls_of_shard
     advances: pl.DataFrame  # advances_of_shard
     revive_lags: pl.DataFrame  # revive_lags_of_shard
     refusals: pl.DataFrame  # refusals_of_shard

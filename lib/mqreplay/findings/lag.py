@@ -6,7 +6,6 @@ import polars as pl
 
 from mqreplay.evidence.arrays.keys import KEY
 from mqreplay.evidence.lags.growing_lag import growing_lag
-from mqreplay.evidence.lags.held_standstills import held_standstills
 from mqreplay.evidence.time_spans import with_session
 from mqreplay.evidence_advice import Need
 from mqreplay.findings.finding_evidence import FindingEvidence
@@ -17,10 +16,9 @@ from mqreplay.findings.shape import counted, evidence, finding, one_or_none, who
 
 def find(evidence: FindingEvidence, limits: Limits) -> pl.DataFrame:
     """Return the groups whose lag grew on queues without a known holder."""
-    held = held_standstills(evidence.standstills, evidence.refused_pulls, evidence.queue_owner, limits.stuck_s)
     lags = growing_lag(
         evidence.standstills,
-        held,
+        evidence.held_standstills,
         evidence.advances,
         evidence.members,
         evidence.heartbeat,

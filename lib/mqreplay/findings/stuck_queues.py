@@ -5,7 +5,6 @@ from __future__ import annotations
 import polars as pl
 
 from mqreplay.evidence.arrays.keys import KEY
-from mqreplay.evidence.lags.held_standstills import held_standstills
 from mqreplay.evidence.time_spans import with_session
 from mqreplay.evidence_advice import Need
 from mqreplay.findings.finding_evidence import FindingEvidence
@@ -16,8 +15,7 @@ from mqreplay.findings.shape import counted, evidence, finding, one_or_none, who
 
 def find(evidence: FindingEvidence, limits: Limits) -> pl.DataFrame:
     """Return the queues whose offset did not move while a member held them."""
-    held = held_standstills(evidence.standstills, evidence.refused_pulls, evidence.queue_owner, limits.stuck_s)
-    return stuck_findings(held, evidence.cluster, limits.same_cause_gap_s)
+    return stuck_findings(evidence.held_standstills, evidence.cluster, limits.same_cause_gap_s)
 
 
 STUCK_QUEUE = FindingKind(

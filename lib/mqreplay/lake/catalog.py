@@ -33,7 +33,7 @@ def missing_catalog(spark: SparkSession, name: str) -> str | None:
 
 
 def s3_scheme(spark: SparkSession, root: str) -> str:
-    """Return the scheme of S3 by which the session reads the warehouse: s3 on EMR and Databricks, else s3a."""
+    """Return the session's scheme for S3: s3 on EMR and Databricks, else s3a."""
     stock, other = S3_SCHEMES
     if not root.startswith("s3://"):
         return stock

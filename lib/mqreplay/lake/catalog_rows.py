@@ -1,4 +1,4 @@
-"""Functions of mapInArrow by which rows of tables with names come to the driver."""
+"""Functions for mapInArrow that bring rows of tables with names to the driver."""
 
 from __future__ import annotations
 

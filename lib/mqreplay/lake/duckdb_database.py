@@ -88,7 +88,7 @@ class Database:
         return f"{none} UNION ALL BY NAME SELECT * FROM {read}"
 
     def _readable(self, files: Sequence[TableFile]) -> list[str]:
-        """Return a path of each file that ends in the folder of its partition, by which DuckDB knows its values."""
+        """Return a path of each file that ends in the folder of its partition: DuckDB takes the values from there."""
         if not is_remote(files[0].path):
             if not any(ODD.search(file.path[: -len(_in_partition(file))]) for file in files):
                 return [file.path for file in files]

@@ -49,7 +49,7 @@ def registration(warehouse: Warehouse, names: CatalogNames, s3_scheme: str = S3_
 def table_locations(warehouse: Warehouse, s3_scheme: str) -> Mapping[str, dict[str, str]]:
     """Return the location of each table that exists, by layer and name; layers without tables are left out.
 
-    ``s3_scheme`` is the scheme by which Spark knows S3: s3a for Spark as Apache ships it, s3 for EMR and Databricks.
+    ``s3_scheme`` is Spark's scheme for S3: s3a for Spark as Apache ships it, s3 for EMR and Databricks.
     """
     found: dict[str, dict[str, str]] = {layer: {} for layer in LAYERS}
     for name in warehouse.contracts:

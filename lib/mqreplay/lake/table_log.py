@@ -1,4 +1,4 @@
-"""The log of a Delta table as files: its last version, by which a change is seen; what an interrupted commit left."""
+"""The log of a Delta table as files: its last version, which shows a change; what an interrupted commit left."""
 
 from __future__ import annotations
 

@@ -10,6 +10,7 @@ import polars as pl
 from mqreplay.evidence.brokers.slave_configs import slave_config_drift
 from mqreplay.evidence.client_clocks import client_clocks
 from mqreplay.evidence.lags.growing_lag import with_stopped
+from mqreplay.evidence.lags.held_standstills import held_standstills
 from mqreplay.evidence.messages.pop_orders import blocked_orders
 from mqreplay.evidence.night_facts import NightFacts
 from mqreplay.evidence.offsets.odd_offsets import odd_offsets_of_answers
@@ -77,6 +78,7 @@ def finding_evidence(
     of_day = of_answers.filter((pl.col("from_ts") >= begin) & (pl.col("from_ts") < end))
     refused = refused_snapshots(day.quarantine())
     runtime, snapshots = raw["broker_runtime"], raw["snapshot"]
+    standstills = queues.offsets.standstills
     return FindingEvidence(
         cluster=context.day.cluster,
         recorded_until=recorded.recorded_until,
@@ -90,7 +92,8 @@ def finding_evidence(
         unshared_groups=clients.unshared_groups,
         resets=breaks.resets,
         asked_resets=breaks.asked_resets,
-        standstills=queues.offsets.standstills,
+        standstills=standstills,
+        held_standstills=held_standstills(standstills, queues.refused_pulls, clients.owners, limits.stuck_s),
         outages=brokers.outages,
         restarts=brokers.restarts,
         unlisted=brokers.unlisted,
@@ -104,7 +107,6 @@ def finding_evidence(
         uneven_shares=groups.uneven_shares,
         exceptional_pulls=queues.pulls.exceptional_pulls,
         failovers=queues.pulls.failovers,
-        refused_pulls=queues.refused_pulls,
         advances=with_stopped(queues.advances, stopped),
         revive_lags=queues.offsets.revive_lags,
         refusals=queues.refusals,
