@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
+from everything_table import TABLE
 from mqreplay.lake import maintenance
 from mqreplay.lake.contract import Contract, load_contracts
 from mqreplay.lake.warehouse import Warehouse
 
-TABLE = "silver.everything"
 BASE: dict[str, Any] = {
     "cluster": "c",
     "id": 1,

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from everything_table import TABLE
 from mqreplay.errors import InputError
 from mqreplay.lake.journal import JOURNAL, OLD_MARK, Journal, interrupted_run
 from mqreplay.lake.lock import warehouse_lock
@@ -17,7 +18,6 @@ from mqreplay.lake.maintenance import remove_unused
 from mqreplay.lake.row_filter import RowFilter
 from mqreplay.lake.warehouse import Warehouse
 
-TABLE = "silver.everything"
 ALL = RowFilter("c")
 
 

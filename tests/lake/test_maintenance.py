@@ -13,6 +13,7 @@ import polars as pl
 import pytest
 from deltalake import DeltaTable
 
+from everything_table import TABLE
 from made_warehouse import live_files
 from mqreplay.lake import maintenance
 from mqreplay.lake.buckets import BUCKETS, key_of
@@ -23,7 +24,6 @@ from mqreplay.lake.row_filter import RowFilter
 from mqreplay.lake.table_files import Buckets, read_files, table_files
 from mqreplay.lake.warehouse import Warehouse
 
-TABLE = "silver.everything"
 ALL = RowFilter("c")
 DAY = dt.date(2026, 1, 2)
 NEXT = {"day": DAY + dt.timedelta(days=1), "at": dt.datetime(2026, 1, 3, 3, tzinfo=dt.UTC)}

@@ -9,10 +9,10 @@ import polars
 import pytest
 from deltalake import DeltaTable
 
+from everything_table import TABLE
 from made_warehouse import live_files
 from mqreplay.lake.row_filter import RowFilter
 
-TABLE = "silver.everything"
 AT = dt.datetime(2026, 1, 2, 3, 4, 5, 678000, tzinfo=dt.UTC)
 FULL = {
     "cluster": "c",

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from everything_table import TABLE
 from made_warehouse import live_files
 from mqreplay.errors import ContractError
 from mqreplay.lake import table_writer as module
@@ -21,7 +22,6 @@ from mqreplay.lake.maintenance import remove_unused
 from mqreplay.lake.row_filter import RowFilter
 from mqreplay.lake.table_writer import OPEN_FILES, TableWriter, WrittenFile, repeating
 
-TABLE = "silver.everything"
 ALL = RowFilter("c")
 DAY_US = 86_400_000_000
 SCHEMA = pa.schema(

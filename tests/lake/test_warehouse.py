@@ -9,6 +9,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from everything_table import TABLE
 from made_warehouse import live_files
 from mqreplay.errors import ContractError
 from mqreplay.lake.contract import Column
@@ -17,7 +18,6 @@ from mqreplay.lake.row_filter import RowFilter
 from mqreplay.lake.table_files import snapshot
 from mqreplay.lake.warehouse import Warehouse
 
-TABLE = "silver.everything"
 ALL = RowFilter("c")
 FIRST, SECOND, THIRD = (dt.date(2026, 1, day) for day in (1, 2, 3))
 
