@@ -106,6 +106,7 @@ def evidence_of(**silver: list[dict]) -> FindingEvidence:
         offset_continuity=table("offset_continuity", "gold"),
         queue_owner=owners,
         members=pl.DataFrame(silver.get("members", []), MEMBERS),
+        possible_owners=owners,
         unshared_groups=unshared,
         resets=offset_resets(table("server_request"), pull),
         asked_resets=asked_resets(table("server_request")),

@@ -65,6 +65,8 @@ class HdfsServer:
         """Stop servers' processes during the block: their connections stay open, and they answer nothing."""
         for process in processes:
             os.kill(process.pid, signal.SIGSTOP)
+            # Each thread stops when it notices the signal: one that answers requests may do so later than the first.
+            os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WNOWAIT)
         try:
             yield
         finally:

@@ -41,6 +41,7 @@ class FindingEvidence:
 
     # Frames of evidence/.
     members: pl.DataFrame  # membership
+    possible_owners: pl.DataFrame  # queue_owner, each interval as long as it may have been
     unshared_groups: pl.DataFrame
     resets: pl.DataFrame  # offset_resets
     asked_resets: pl.DataFrame

@@ -28,7 +28,7 @@ def find(evidence: FindingEvidence, limits: Limits) -> pl.DataFrame:
     """Return the offsets that went back, jumped ahead, or point past the end by copies of brokers' files."""
     return offset_findings(
         evidence.offset_continuity,
-        evidence.queue_owner,
+        evidence.possible_owners,
         pl.concat([evidence.outages.select(*BROKER, "from_ts"), evidence.restarts]),
         evidence.cluster,
         limits.same_cause_gap_s,
@@ -148,8 +148,8 @@ def offset_findings(
     """Return OFFSET_REWIND, OFFSET_JUMP and OFFSET_BEYOND_MAX, of rows of gold.offset_continuity.
 
     Breaks of one group, topic and effect that are ``gap_s`` seconds apart or less are one finding. A slave's file
-    shows what its master's file showed before: its rows are evidence, not another finding. ``owners`` is
-    gold.queue_owner: while a queue goes from one client to another, for up to ``handover_s`` seconds, both commit.
+    shows what its master's file showed before: its rows are evidence, not another finding. ``owners`` is the frame of
+    possible_owners.py: while a queue goes from one client to another, for up to ``handover_s`` seconds, both commit.
     ``outages`` is the frame of broker_outages: a broker that is killed comes back with the offsets that it saved last.
     ``resets`` is offset_causes.offset_resets' frame: other resets are concluded from the offsets. A commit that goes
     back by up to ``few_messages`` is what a change of the owner brings.

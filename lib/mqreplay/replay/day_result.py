@@ -88,6 +88,7 @@ def finding_evidence(
         topic_stats=small["topic_stats"],
         offset_continuity=offset_continuity,
         queue_owner=clients.owners,
+        possible_owners=clients.possible_owners,
         members=clients.members,
         unshared_groups=clients.unshared_groups,
         resets=breaks.resets,

@@ -10,6 +10,7 @@ from mqreplay.decisions.queue_owner import queue_owner
 from mqreplay.evidence.members.dropped_clients import dropped_clients, dropped_signs
 from mqreplay.evidence.members.membership import membership, signs, unshared_groups
 from mqreplay.evidence.members.polled_night import PolledNight, hook_tables, polled_night
+from mqreplay.evidence.members.possible_owners import possible_owners
 from mqreplay.evidence.night_facts import NightFacts
 from mqreplay.replay.context import ReplayContext
 from mqreplay.replay.day import DayRows
@@ -29,6 +30,7 @@ class MemberEvidence:
     members: pl.DataFrame  # membership
     unshared_groups: pl.DataFrame
     owners: pl.DataFrame  # gold.queue_owner, not cut at midnight
+    possible_owners: pl.DataFrame
 
 
 def recorder_ran(context: ReplayContext) -> bool:
@@ -54,4 +56,5 @@ def member_evidence(
     owners = queue_owner(
         small["assignment"], small["rebalance"], small["lock"], queues.pull_intervals, members, unshared
     )
-    return MemberEvidence(polled, lists, dropped, members, unshared, owners)
+    possible = possible_owners(owners, small["assignment"], members)
+    return MemberEvidence(polled, lists, dropped, members, unshared, owners, possible)

@@ -58,9 +58,13 @@ def sessions(*spans: tuple[str, float, float]) -> pl.DataFrame:
     return membership(pl.DataFrame(signs, schema, orient="row"), 90)
 
 
-def owned(assignment: pl.DataFrame, members: pl.DataFrame) -> list[tuple[str, int, float, float, str]]:
+def owned_frame(assignment: pl.DataFrame, members: pl.DataFrame) -> pl.DataFrame:
     none = [rows(f"silver.{name}", {}, []) for name in ("rebalance", "lock")]
-    found = queue_owner(assignment, *none, NO_PULLS, members, NO_GROUPS)
+    return queue_owner(assignment, *none, NO_PULLS, members, NO_GROUPS)
+
+
+def owned(assignment: pl.DataFrame, members: pl.DataFrame) -> list[tuple[str, int, float, float, str]]:
+    found = owned_frame(assignment, members)
     seconds = [((pl.col(name) - BEGAN).dt.total_milliseconds() / 1000).alias(name) for name in ("from_ts", "to_ts")]
     return found.sort("client_id", "queue_id", "from_ts").select("client_id", "queue_id", *seconds, "source").rows()
 

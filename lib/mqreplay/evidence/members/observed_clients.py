@@ -92,12 +92,13 @@ def setting(name: str) -> pl.Expr:
 def owner_views(assignment: pl.DataFrame, members: pl.DataFrame) -> pl.DataFrame:
     """Return the queues of clients by their running info, from ``ts`` to ``until``.
 
-    Columns: consumer_group, client_id, ts, until, queues, whole.
+    Columns: consumer_group, client_id, ts, until, earliest_ts, latest_ts, queues, whole.
 
     ``until`` is null for a client's last answer: it is valid until the session ends. A change between two polls at most
-    POLLED_S apart counts at their middle. Between more distant polls nothing is known. The first answer of a session
-    counts from the middle between the start of the session and the answer. Answers without queues (as from
-    DefaultLitePullConsumer) only end the views before them. ``whole``: see `answers`.
+    POLLED_S apart counts at their middle: it was not before ``earliest_ts``, and its end not after ``latest_ts``.
+    Between more distant polls nothing is known. The first answer of a session counts from the middle between the start
+    of the session and the answer. Answers without queues (as from DefaultLitePullConsumer) only end the views before
+    them. ``whole``: see `answers`.
     """
     rows = answers(assignment)
     near = _seconds("before_ts", "ts") <= POLLED_S
@@ -108,18 +109,17 @@ def owner_views(assignment: pl.DataFrame, members: pl.DataFrame) -> pl.DataFrame
     before = pl.col("before_ts")
     is_first = pl.col("begun_ts").is_not_null() & (before.is_null() | (before < pl.col("begun_ts")))
     young = _seconds("begun_ts", "ts") <= POLLED_S
-    since = (
-        pl.when(is_first & young)
-        .then(_middle("begun_ts", "ts"))
-        .when(~is_first & near & before.is_not_null())
-        .then(_middle("before_ts", "ts"))
-        .otherwise("ts")
-    )
-    placed = known.with_columns(since.cast(INSTANT).alias("since")).sort("ts")
+    earliest = (
+        pl.when(is_first & young).then("begun_ts").when(~is_first & near & before.is_not_null()).then(before)
+    ).otherwise("ts")
+    timed = known.with_columns(earliest.alias("earliest_ts"))
+    placed = timed.with_columns(_middle("earliest_ts", "ts").cast(INSTANT).alias("since")).sort("ts")
     following = pl.col("since").shift(-1).over(MEMBER)
     joined = _seconds("until", "next_ts") <= POLLED_S
-    until = pl.when(joined & following.is_not_null()).then(following).otherwise(pl.col("until"))
-    views = placed.select(*MEMBER, pl.col("since").alias("ts"), until.alias("until"), held_queues(), "whole")
+    goes_on = joined & following.is_not_null()
+    until = pl.when(goes_on).then(following).otherwise("until").alias("until")
+    latest = pl.when(goes_on).then("next_ts").otherwise("until").alias("latest_ts")
+    views = placed.select(*MEMBER, pl.col("since").alias("ts"), until, "earliest_ts", latest, held_queues(), "whole")
     return views.filter(pl.col("queues").is_not_null())
 
 

@@ -29,8 +29,9 @@ def with_concluded_resets(
 ) -> pl.DataFrame:
     """Return the breaks; the cause is reset where a rewind of unknown cause must be one.
 
-    ``breaks`` are rows of gold.offset_continuity, ``owners`` of gold.queue_owner. Only groups whose owners are known
-    are judged. At least LEAST_QUEUES queues must have fallen that did not change hands, or one that nobody held.
+    ``breaks`` are rows of gold.offset_continuity, ``owners`` the frame of possible_owners.py. Only groups whose owners
+    are known are judged. At least LEAST_QUEUES queues must have fallen that did not change hands, or one that nobody
+    held.
     ``has_pushes``: whether the resets that brokers push were recorded; then only queues that nobody held are judged.
     ``by_pop``: consumer_group of groups that consume by POP. No member holds a queue of these, and brokers push them no
     resets: several of their queues must have fallen.
