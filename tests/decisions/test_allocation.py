@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from mqreplay.decisions import allocation as module
-from mqreplay.decisions.allocation import allocation
+from mqreplay.decisions.allocation import allocation, verdicts
 from silver_moments import at
 from silver_rows import rows
 
@@ -144,9 +144,9 @@ NIGHT = [
 @pytest.mark.parametrize("most_items", [1, 7, 100])
 def test_slices_of_a_night_are_judged_as_the_whole(most_items: int) -> None:
     night = rebalances(*NIGHT)
-    whole = allocation(night)
+    whole = verdicts(night)
     assert set(whole["judgement"]) == {"agree", "differ", "undetermined"}
-    assert allocation(night, most_items=most_items).equals(whole, null_equal=True)
+    assert verdicts(night, most_items=most_items).equals(whole, null_equal=True)
 
 
 @pytest.mark.parametrize(("most_items", "most_calls"), [(500_000, 2), (100, 5)])
@@ -160,5 +160,5 @@ def test_a_strategy_is_asked_once_about_what_repeats(monkeypatch, most_items: in
 
     monkeypatch.setattr(module, "allocate_with", counted)
     night = [{"strategy": "AVG", "client_id": client, "ts": at(s)} for s in range(20) for client in ("c1", "c2")]
-    assert len(allocation(rebalances(*night), most_items=most_items)) == 40
+    assert len(verdicts(rebalances(*night), most_items=most_items)) == 40
     assert 2 <= len(calls) <= most_calls

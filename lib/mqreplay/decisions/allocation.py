@@ -17,13 +17,17 @@ from mqreplay.decisions.strategies import Allocate, GroupSettings, allocate_with
 from mqreplay.errors import MqreplayError, RocketMQError, SettingsLacking, UnknownStrategy
 from mqreplay.evidence.arrays.distinct import distinct_values
 from mqreplay.evidence.arrays.wide_rows import MOST_ITEMS, slices
+from mqreplay.evidence.members.observed_clients import RUNNING_INFO
 
 # RocketMQ's rule was not applied, because an input is missing.
 NOT_APPLIED = (SettingsLacking, UnknownStrategy)
 _LISTS = ["mq_all", "cid_all", "mq_divided"]
-_INPUT = ["strategy", "consumer_group", "client_id", "topic", "mq_all", "cid_all"]
+_INPUT = ["strategy", "consumer_group", "client_id", "topic", "source", "mq_all", "cid_all"]
+_CASE = [*_INPUT, "mq_divided", "error"]
+# Columns of silver.rebalance that a verdict depends on.
+JUDGED = (*_CASE, "ts")
 _QUEUE = pa.struct([("broker_name", pa.large_string()), ("queue_id", pa.int32())])
-_VERDICT: dict[str, pl.DataType] = {
+VERDICT: dict[str, pl.DataType] = {
     "expected": pl.List(pl.Struct({"broker_name": pl.String, "queue_id": pl.Int32})),
     "judgement": pl.String(),
     "reason": pl.String(),
@@ -39,26 +43,18 @@ class _Answer(NamedTuple):
 
 
 def allocation(
-    rebalance: pl.DataFrame,
-    groups: Mapping[str, GroupSettings] | None = None,
-    virtual_node_cnt: int = 10,
-    most_items: int = MOST_ITEMS,
+    rebalance: pl.DataFrame, groups: Mapping[str, GroupSettings] | None = None, virtual_node_cnt: int = 10
 ) -> pl.DataFrame:
     """Return gold.allocation, one row per rebalance: queues by the strategy, queues of the client, judgement.
 
-    ``groups``: parameters of a group's strategies, see strategies.py. ``virtual_node_cnt``: places of a client
-    on the ring of CONSISTENT_HASH, unless its group has its own number. ``most_items``: queues and clients in the
-    lists of the rebalances that are judged at once. ``rebalance`` are rows of silver.rebalance, or those of
-    observed_rebalances.py, which has two columns more.
+    As `allocation_rows` of the rebalances with their `verdicts`.
     """
-    if "reason" not in rebalance.columns:
-        rebalance = rebalance.with_columns(pl.lit(False).alias("takes_all"), pl.lit(None, pl.String).alias("reason"))
-    law = allocate_with(groups or {}, virtual_node_cnt)
-    # A client's rebalances are together, because most of them repeat the one before.
-    parts = list(slices(rebalance, _LISTS, ["consumer_group", "topic", "client_id", "ts"], most_items))
-    verdicts = pl.concat([pl.DataFrame(schema=_VERDICT), *(_verdicts(rebalance[rows], law) for rows in parts)])
-    in_order = verdicts[np.argsort(np.concatenate([np.empty(0, np.int64), *parts]))]
-    return pl.concat([rebalance.drop("reason"), in_order], how="horizontal").select(
+    return allocation_rows(rebalance.hstack(verdicts(rebalance, groups, virtual_node_cnt)))
+
+
+def allocation_rows(judged: pl.DataFrame) -> pl.DataFrame:
+    """Return gold.allocation of rows of silver.rebalance with VERDICT."""
+    return judged.select(
         "day",
         "consumer_group",
         "topic",
@@ -75,9 +71,31 @@ def allocation(
     )
 
 
+def verdicts(
+    rebalance: pl.DataFrame,
+    groups: Mapping[str, GroupSettings] | None = None,
+    virtual_node_cnt: int = 10,
+    most_items: int = MOST_ITEMS,
+) -> pl.DataFrame:
+    """Return VERDICT of each rebalance: the queues that its strategy gives, judgement and reason.
+
+    ``groups``: parameters of a group's strategies, see strategies.py. ``virtual_node_cnt``: places of a client
+    on the ring of CONSISTENT_HASH, unless its group has its own number. ``most_items``: queues and clients in the
+    lists of the rebalances that are judged at once. ``rebalance`` has the columns JUDGED of silver.rebalance, or those
+    of observed_rebalances.py, which has two columns more.
+    """
+    if "lacking" not in rebalance.columns:
+        rebalance = rebalance.with_columns(pl.lit(False).alias("takes_all"), pl.lit(None, pl.String).alias("lacking"))
+    law = allocate_with(groups or {}, virtual_node_cnt)
+    # A client's rebalances are together, because most of them repeat the one before.
+    parts = list(slices(rebalance, _LISTS, ["consumer_group", "topic", "client_id", "ts"], most_items))
+    found = pl.concat([pl.DataFrame(schema=VERDICT), *(_verdicts(rebalance[rows], law) for rows in parts)])
+    return found[np.argsort(np.concatenate([np.empty(0, np.int64), *parts]))]
+
+
 def _verdicts(rebalance: pl.DataFrame, law: Allocate) -> pl.DataFrame:
-    """Return _VERDICT of each row; each distinct input is judged once."""
-    cases, case_of = distinct_values(rebalance, [*_INPUT, "mq_divided", "error", "takes_all", "reason"])
+    """Return VERDICT of each row; each distinct input is judged once."""
+    cases, case_of = distinct_values(rebalance, [*_CASE, "takes_all", "lacking"])
     inputs, input_of = distinct_values(cases, _INPUT)
     answers = _answers(inputs, law)
     taken = [None if queues is None else _pairs(queues) for queues in cases["mq_divided"]]
@@ -86,7 +104,7 @@ def _verdicts(rebalance: pl.DataFrame, law: Allocate) -> pl.DataFrame:
         pl.col("strategy").is_not_null() | pl.col("takes_all"),
         "error",
         "takes_all",
-        "reason",
+        "lacking",
     )
     all_queues = cases["mq_all"]
     expected: list[Queues | None] = []
@@ -104,7 +122,7 @@ def _verdicts(rebalance: pl.DataFrame, law: Allocate) -> pl.DataFrame:
         pl.Series([judgement for judgement, _ in judgements], dtype=pl.String),
         pl.Series([reason for _, reason in judgements], dtype=pl.String),
     ]
-    return pl.DataFrame(columns, schema=_VERDICT)[case_of]
+    return pl.DataFrame(columns, schema=VERDICT)[case_of]
 
 
 def _lacking(lists: bool, strategy: bool, actual: Queues | None, error: str | None) -> str | None:
@@ -147,10 +165,13 @@ def _answers(inputs: pl.DataFrame, law: Allocate) -> list[_Answer]:
         for topic, listed in zip(queue_lists["topic"], queue_lists["mq_all"], strict=True)
     ]
     clients = [None if listed is None else listed.to_list() for listed in client_lists["cid_all"]]
-    names = inputs.select("strategy", "consumer_group", "client_id").iter_rows()
+    # Polls show queues by topic: CONFIG gives its whole list for each, and the client holds those of other topics there
+    # (RebalanceImpl#updateProcessQueueTableInRebalance).
+    of_topic = pl.when(pl.col("source") == RUNNING_INFO).then("topic")
+    names = inputs.select("strategy", "consumer_group", "client_id", of_topic).iter_rows()
     return [
-        _answer(law, strategy, group, client_id, queues[queue_list], clients[client_list])
-        for (strategy, group, client_id), queue_list, client_list in zip(
+        _answer(law, strategy, group, client_id, topic, queues[queue_list], clients[client_list])
+        for (strategy, group, client_id, topic), queue_list, client_list in zip(
             names, queue_list_of, client_list_of, strict=True
         )
     ]
@@ -161,6 +182,7 @@ def _answer(
     strategy: str | None,
     consumer_group: str,
     client_id: str,
+    of_topic: str | None,
     queues: list[MessageQueue] | None,
     clients: list[str | None] | None,
 ) -> _Answer:
@@ -170,9 +192,10 @@ def _answer(
         queues_of_client = law(strategy, consumer_group, client_id, queues, clients)
     except MqreplayError as error:
         return _Answer(error=error)
-    return _Answer(
-        None if queues_of_client is None else [(queue.broker_name, queue.queue_id) for queue in queues_of_client]
-    )
+    if queues_of_client is None:
+        return _Answer()
+    shown = [queue for queue in queues_of_client if of_topic is None or queue.topic == of_topic]
+    return _Answer([(queue.broker_name, queue.queue_id) for queue in shown])
 
 
 def _pairs(queues: pl.Series) -> Queues:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -11,6 +11,7 @@ import polars as pl
 
 from mqreplay.engines.engine import Engine
 from mqreplay.engines.passes import Input, Pass, Result
+from mqreplay.engines.row_functions import with_row_functions
 from mqreplay.engines.rows import FileRows
 from mqreplay.engines.shards import ALL, Shard
 from mqreplay.lake.row_filter import RowFilter
@@ -52,7 +53,7 @@ class FilePassRunner:
         writers = {table: self._target.writer(table) for table in step.gold} if self._target is not None else {}
         self._files |= {table: [] for table in step.gold}
         keys = {table.name: table.key for table in step.tables if table.key is not None}
-        shared = _Shared(step.function, inputs, replace(self._source, keys=keys), writers)
+        shared = _Shared(step, inputs, replace(self._source, keys=keys), writers)
         items: Sequence[Shard | FileRows] = shards
         if not step.is_dealt:
             items = self._source.pieces([table.name for table in step.tables], PIECE_ROWS)
@@ -72,7 +73,7 @@ class FilePassRunner:
 
 @dataclass(frozen=True)
 class _Shared:
-    function: Callable[..., Any]
+    step: Pass[Any, Any]
     inputs: Any
     source: FileRows
     writers: Mapping[str, TableWriter]
@@ -100,4 +101,5 @@ class _NamedTask:
     def __call__(self, item: Shard | FileRows, shared: _Shared) -> tuple[Any, Files]:
         gold = _FileGold(shared.writers)
         source, shard = (shared.source, item) if isinstance(item, Shard) else (item, ALL)
-        return shared.function(source, shard, shared.inputs, gold), gold.files
+        step, inputs = shared.step, shared.inputs
+        return step.function(with_row_functions(step, source, inputs), shard, inputs, gold), gold.files

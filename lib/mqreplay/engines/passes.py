@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 import polars as pl
 
@@ -15,6 +15,7 @@ from mqreplay.lake.row_filter import RowFilter
 
 Input = TypeVar("Input")
 Result = TypeVar("Result")
+Setting = TypeVar("Setting")
 
 
 class GoldRows(Protocol):
@@ -26,15 +27,33 @@ class GoldRows(Protocol):
 
 
 @dataclass(frozen=True)
+class RowFunction(Generic[Input, Setting]):
+    """Columns that a function computes for each row of a table, of columns of the row: a UDF on Spark.
+
+    ``function`` takes a frame with the columns ``reads``, and the ``settings`` made of the pass's input; it returns a
+    frame of as many rows, with the columns ``gives``, whose types are those of the same columns of ``table``. Both
+    functions must be defined at module level. Rows of one shard may be in different calls: no task has to have all rows
+    of a large group for it.
+    """
+
+    function: Callable[[pl.DataFrame, Setting], pl.DataFrame]
+    settings: Callable[[Input], Setting]
+    reads: tuple[str, ...]
+    table: str
+    gives: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class PassTable:
     """A table that a pass reads. Rows with the same ``key`` go to the same task; without a key, to any task.
 
-    ``columns`` None: all except the cluster.
+    ``columns`` None: all except the cluster. The columns of ``function`` follow them.
     """
 
     name: str
     key: Key | None = None
     columns: tuple[str, ...] | None = None
+    function: RowFunction[Any, Any] | None = None
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from mqreplay.engines.passes import Input, Pass, PassTable, Result
 from mqreplay.engines.rows import FileRows, NamedRows, RowSource, file_rows
 from mqreplay.engines.shards import Shard
 from mqreplay.engines.spark_errors import known_errors
+from mqreplay.engines.spark_row_functions import with_computed
 from mqreplay.engines.spark_tables import FEW_ROWS, SparkTables, bucket
 from mqreplay.engines.spark_task import PACKED_SQL, RESULT, SparkTask, run_partition
 from mqreplay.lake.buckets import BUCKETS
@@ -73,7 +74,7 @@ class SparkPassRunner:
     ) -> list[bytes]:
         """Run the tasks; return their packed results, and keep their gold rows."""
         data = packed(task)
-        rows = self._union(tables, shards if step.is_dealt else [])
+        rows = self._union(tables, shards if step.is_dealt else [], task.inputs)
         made = rows.mapInArrow(lambda batches: run_partition(data, batches), PACKED_SQL)
         if self._has_few_rows(tables):
             with known_errors():
@@ -131,10 +132,14 @@ class SparkPassRunner:
         contracts = self._tables.warehouse.contracts
         names = [*(table.name for table in step.tables), *step.gold]
         schemas = {name: _without_cluster(contracts[name].arrow_schema) for name in names}
+        for table in step.tables:
+            if (of_row := table.function) is not None:
+                given = contracts[of_row.table].arrow_schema
+                schemas[table.name] = pa.schema([*schemas[table.name], *(given.field(name) for name in of_row.gives)])
         frames = {table.name: self.source.read(table.name, self._days[table.name], pl.lit(True)) for table in whole}
         return SparkTask(step, inputs, schemas, frames, storage())
 
-    def _union(self, tables: Sequence[PassTable], shards: Sequence[Shard]) -> DataFrame:
+    def _union(self, tables: Sequence[PassTable], shards: Sequence[Shard], inputs: Any) -> DataFrame:
         """Return the rows of the tables: each is a column of structs, null in rows of other tables."""
         from pyspark.sql import functions as F
 
@@ -142,6 +147,9 @@ class SparkPassRunner:
         parts = []
         for table in tables:
             rows = self._tables.of_cluster(table.name, self._cluster, self._days[table.name], table.columns)
+            if table.function is not None:
+                read, given = (self._tables.warehouse.contracts[name] for name in (table.name, table.function.table))
+                rows = with_computed(rows, table.function, inputs, read, given)
             row = F.struct(*rows.columns).alias(table.name.replace(".", "__"))
             key = [] if table.key is None or not shards else [_number(bucket(table.key), numbers).alias("_task")]
             parts.append(rows.select(*key, row))

@@ -7,10 +7,10 @@ from typing import Final
 
 import polars as pl
 
-from mqreplay.decisions.allocation import allocation
+from mqreplay.decisions.allocation import JUDGED, VERDICT, allocation_rows, verdicts
 from mqreplay.decisions.pop_assignments import pop_assignments
 from mqreplay.decisions.pop_receipts import pop_receipts
-from mqreplay.engines.passes import GoldRows, Pass, PassTable
+from mqreplay.engines.passes import GoldRows, Pass, PassTable, RowFunction
 from mqreplay.engines.rows import RowSource
 from mqreplay.engines.shards import Shard
 from mqreplay.evidence.members.agreed_lists import member_lists, queue_lists
@@ -22,6 +22,7 @@ from mqreplay.lake.buckets import key_of
 from mqreplay.replay.context import ReplayContext
 from mqreplay.replay.day import DayRows
 from mqreplay.replay.judged_rows import JudgedRows, add_judged
+from mqreplay.settings_sections import StrategySettings
 
 GROUP: Final = key_of(("consumer_group",))
 # Routes are few, and of no group; the groups of an acknowledgement are in its receipts.
@@ -47,15 +48,25 @@ class PopResult:
 
 def judge_groups(source: RowSource, shard: Shard, context: ReplayContext, gold: GoldRows) -> GroupResult:
     """Judge the rebalances of some groups."""
-    day, strategies = DayRows(context.day, source), context.settings.strategies
-    rebalances = day.silver("rebalance", shard)
-    recorded = allocation(rebalances, strategies.groups, strategies.virtual_node_cnt)
-    by_polls = _polled_rebalances(day, shard, context, rebalances)
-    judged = pl.concat([recorded, allocation(by_polls, strategies.groups, strategies.virtual_node_cnt)])
+    day = DayRows(context.day, source)
+    rebalances = day.silver("rebalance", shard)  # with their verdicts
+    by_polls = _polled_rebalances(day, shard, context, rebalances.drop(VERDICT))
+    of_polls = by_polls.hstack(rebalance_verdicts(by_polls, context.settings.strategies))
+    judged = pl.concat([allocation_rows(rebalances), allocation_rows(of_polls)])
     of_day = judged.filter(context.day.judged)
     allocations = add_judged(gold, "gold.allocation", of_day)
     known = day.with_before("gold.allocation", "rebalance_ts", of_day, shard)
     return GroupResult(allocations, uneven_shares_of_shard(known, context.settings.findings.uneven_queues))
+
+
+def rebalance_verdicts(rebalances: pl.DataFrame, strategies: StrategySettings) -> pl.DataFrame:
+    """Return VERDICT of each rebalance."""
+    return verdicts(rebalances, strategies.groups, strategies.virtual_node_cnt)
+
+
+def strategy_settings(context: ReplayContext) -> StrategySettings:
+    """Return the settings that verdicts of rebalances need."""
+    return context.settings.strategies
 
 
 def _polled_rebalances(day: DayRows, shard: Shard, context: ReplayContext, rebalances: pl.DataFrame) -> pl.DataFrame:
@@ -88,9 +99,12 @@ def _of_groups(*names: str) -> tuple[PassTable, ...]:
     return tuple(PassTable(name, GROUP) for name in names)
 
 
+# Each rebalance is judged by itself.
+VERDICTS: Final = RowFunction(rebalance_verdicts, strategy_settings, JUDGED, "gold.allocation", tuple(VERDICT))
+REBALANCES: Final = PassTable("silver.rebalance", GROUP, function=VERDICTS)
 GROUP_PASS: Final = Pass(
     judge_groups,
-    (*_of_groups("silver.rebalance", "silver.assignment", "silver.consumer_list", "gold.allocation"), ROUTES),
+    (REBALANCES, *_of_groups("silver.assignment", "silver.consumer_list", "gold.allocation"), ROUTES),
     ("gold.allocation",),
 )
 POP_PASS: Final = Pass(

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import polars as pl
 import pytest
 
 from mqreplay.decisions.allocation import allocation
+from mqreplay.decisions.strategies import GroupSettings
 from mqreplay.evidence.members import observed_rebalances as module
 from mqreplay.evidence.members.agreed_lists import member_lists, queue_lists
 from mqreplay.evidence.members.membership import MEMBER
@@ -51,7 +53,11 @@ BOTH = ("c1", "c2")
 
 
 def judged(
-    answers: list[Row], of_group: list[Row], of_topic: list[Row], configs: list[Row] | None = None
+    answers: list[Row],
+    of_group: list[Row],
+    of_topic: list[Row],
+    configs: list[Row] | None = None,
+    groups: Mapping[str, GroupSettings] | None = None,
 ) -> pl.DataFrame:
     assignment = rows("silver.assignment", {}, answers)
     found = observed_rebalances(
@@ -62,7 +68,7 @@ def judged(
         INTERVAL_S,
         rows("silver.rebalance", {}, []),
     )
-    return allocation(found).sort("client_id", "rebalance_ts")
+    return allocation(found, groups).sort("client_id", "rebalance_ts")
 
 
 def verdicts(frame: pl.DataFrame) -> list[tuple[str, str]]:
@@ -120,6 +126,14 @@ def test_a_strategy_that_needs_settings_is_not_judged_without_them(strategy: str
     (row,) = judged(each_minute("c1", 0, strategy=strategy), lists((0, BOTH)), routes()).to_dicts()
     assert row["judgement"] == "undetermined"
     assert row["reason"].startswith("not judged: ")
+
+
+@pytest.mark.parametrize(("listed", "judgement"), [(["T/b/0", "other/b/0"], "agree"), (["other/b/0"], "differ")])
+def test_config_gives_queues_of_all_topics_and_a_poll_shows_those_of_one(listed: list[str], judgement: str) -> None:
+    groups = {"g": {"queues": {"c*": listed}}}
+    found = judged(each_minute("c1", 0, strategy="CONFIG"), lists((0, BOTH)), routes(), groups=groups)
+    assert verdicts(found) == [("c1", judgement)]
+    assert found["expected"].to_list() == [[{"broker_name": "b", "queue_id": 0}] if judgement == "agree" else []]
 
 
 def test_a_member_of_a_broadcasting_group_takes_all_queues() -> None:

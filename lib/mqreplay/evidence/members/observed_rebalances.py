@@ -41,11 +41,11 @@ def observed_rebalances(
     interval_s: int,
     like: pl.DataFrame,
 ) -> pl.DataFrame:
-    """Return the columns of ``like`` (silver.rebalance), takes_all, reason: a row per client, topic, stable period.
+    """Return the columns of ``like`` (silver.rebalance), takes_all, lacking: a row per client, topic, stable period.
 
     ``member_lists`` and ``queue_lists`` are the frames of agreed_lists.py; ``polled_members``: MEMBER of clients that
-    only polls show. ``interval_s`` is the rebalance interval. ``reason`` is the reason why a row cannot be judged, else
-    null. ``takes_all``: a member of a broadcasting group takes all queues, regardless of its strategy.
+    only polls show. ``interval_s`` is the rebalance interval. ``lacking`` is why a row cannot be judged, null if it
+    can. ``takes_all``: a member of a broadcasting group takes all queues, regardless of its strategy.
     """
     each = _answers_by_topic(answers(assignment).join(polled_members, MEMBER, how="semi"))
     # An answer is valid from ts to until: judge it by the lists at its start, while these are valid, and at its end.
@@ -53,10 +53,10 @@ def observed_rebalances(
     until = pl.min_horizontal("held_until", "cid_to", "mq_to")
     end = _with_lists(each.with_columns(pl.col("held_until").alias("at")), member_lists, queue_lists)
     both = pl.concat([begin.with_columns(pl.max_horizontal("ts", until).alias("at")), end])
-    judged = both.with_columns(_reason(interval_s).alias("reason")).with_columns(
+    judged = both.with_columns(_lacking(interval_s).alias("lacking")).with_columns(
         pl.max_horizontal("cid_from", "mq_from", "same_from").alias("stable_from")
     )
-    stable = judged.filter(pl.col("reason").is_null()).sort("at", "record_id")
+    stable = judged.filter(pl.col("lacking").is_null()).sort("at", "record_id")
     stable = stable.unique([*_ROW, "stable_from", "held"], keep="first", maintain_order=True)
     never = judged.join(stable, _ROW, how="anti").sort("at", "record_id").unique(_ROW, keep="last", maintain_order=True)
     return _rebalances(pl.concat([stable, never]), like)
@@ -136,7 +136,7 @@ def _with_lists(rows: pl.DataFrame, member_lists: pl.DataFrame, queue_lists: pl.
     return found
 
 
-def _reason(interval_s: int) -> pl.Expr:
+def _lacking(interval_s: int) -> pl.Expr:
     """Return why a row cannot be judged at its instant ``at``; null if it can."""
     wait_s = pl.when("orderly").then(interval_s + LOCK_S + POLL_S).otherwise(interval_s + POLL_S)
     alone = (pl.col("message_model") == BROADCASTING).fill_null(False)
@@ -177,5 +177,5 @@ def _rebalances(rows: pl.DataFrame, like: pl.DataFrame) -> pl.DataFrame:
     return rows.select(
         *[own.get(name, pl.lit(None)).cast(kind).alias(name) for name, kind in like.schema.items()],
         alone.alias("takes_all"),
-        "reason",
+        "lacking",
     )

@@ -1,0 +1,91 @@
+"""Verdicts of rebalances as a column of Spark: by a UDF, they are those of the local engine."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from chispa import assert_df_equality
+from pyspark.sql import functions
+
+from mqreplay.decisions.allocation import VERDICT
+from mqreplay.engines.shards import deal
+from mqreplay.engines.spark_passes import SparkPassRunner
+from mqreplay.engines.spark_row_functions import with_computed
+from mqreplay.engines.spark_tables import SparkTables
+from mqreplay.lake.buckets import BUCKETS
+from mqreplay.lake.row_filter import Days
+from mqreplay.lake.warehouse import Warehouse
+from mqreplay.replay.group_pass import REBALANCES, VERDICTS, rebalance_verdicts
+from mqreplay.settings_sections import StrategySettings
+from silver_moments import BEGAN, at
+from silver_rows import rows
+
+CLUSTER, DAY = "c", BEGAN.date()
+STRATEGIES = StrategySettings(groups={"g": {"queues": {"c1": ["T/b/0"]}}})
+
+
+def as_they_are(strategies: StrategySettings) -> StrategySettings:
+    return strategies
+
+
+OF_SETTINGS = replace(VERDICTS, settings=as_they_are)  # that of a night takes them from the context of its replay
+QUEUES = [("b", 0), ("b", 1), ("a", 0)]
+# Every strategy, with lists and without them, and results that agree, differ and are not known.
+NIGHT = [
+    {"strategy": strategy, "client_id": client, "ts": at(second), "mq_divided": took, "cid_all": clients}
+    for second, (strategy, client, took, clients) in enumerate(
+        product(
+            ("AVG", "AVG_BY_CIRCLE", "CONSISTENT_HASH", "CONFIG", "MACHINE_ROOM", "MY_OWN", None),
+            ("c1", "c2"),
+            ([("a", 0), ("b", 0)], [("b", 0)], [], None),
+            (["c1", "c2"], ["c1"], [], None),
+        )
+    )
+]
+
+
+@pytest.fixture
+def warehouse(tmp_path: Path) -> Warehouse:
+    """A Delta table of rebalances."""
+    base = {"consumer_group": "g", "topic": "T", "mq_all": QUEUES, "day": DAY}
+    made = Warehouse(str(tmp_path / "warehouse"))
+    night = rows("silver.rebalance", base, NIGHT).with_columns(cluster=pl.lit(CLUSTER))
+    made.replace_rows("silver.rebalance", night, None)
+    return made
+
+
+@pytest.fixture(params=["an Arrow UDF", "a pandas UDF"])
+def kind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Arrow UDFs came with PySpark 4.1; before it they are pandas UDFs."""
+    if request.param == "a pandas UDF":
+        monkeypatch.delattr(functions, "arrow_udf", raising=False)
+    elif not hasattr(functions, "arrow_udf"):
+        pytest.skip("this PySpark has no Arrow UDFs")
+    return str(request.param)
+
+
+def test_the_column_has_the_verdicts_of_the_law(spark: Any, warehouse: Warehouse, kind: str) -> None:
+    rebalances = SparkTables(spark, warehouse).of_cluster("silver.rebalance", CLUSTER, Days())
+    read, given = warehouse.contracts["silver.rebalance"], warehouse.contracts["gold.allocation"]
+    judged = with_computed(rebalances, OF_SETTINGS, STRATEGIES, read, given)
+    assert judged.columns == [*rebalances.columns, *VERDICT]
+    silver = warehouse.read("silver.rebalance").collect()
+    expected = silver.select("ts").hstack(rebalance_verdicts(silver, STRATEGIES))
+    assert expected["judgement"].value_counts().height == 3
+    wanted = spark.createDataFrame(expected.to_dicts(), judged.select("ts", *VERDICT).schema)
+    assert_df_equality(judged.select("ts", *VERDICT), wanted, ignore_row_order=True)
+
+
+def test_the_udf_runs_before_the_rows_are_dealt(spark: Any, warehouse: Warehouse, capsys: Any) -> None:
+    # So the rows of a large group are judged by many tasks.
+    runner = SparkPassRunner(SparkTables(spark, warehouse), CLUSTER, DAY, {"silver.rebalance": Days()})
+    shards = deal(np.ones(BUCKETS, np.int64), BUCKETS // 4)
+    runner._union([replace(REBALANCES, function=OF_SETTINGS)], shards, STRATEGIES).explain("formatted")
+    plan = capsys.readouterr().out
+    assert 0 < plan.index("Exchange") < plan.index("EvalPython")  # a tree: what runs first is below
