@@ -9,7 +9,6 @@ import datetime as dt
 import os
 import platform
 import re
-import sys
 import tempfile
 import traceback
 from collections.abc import Iterable, Iterator, Sequence
@@ -173,11 +172,12 @@ def _log_lines(error: BaseException, arguments: Sequence[str], now: dt.datetime)
 
 
 def _java_stack(error: BaseException) -> str:
-    pyspark = sys.modules.get("pyspark")
     with suppress(Exception):
         cause = _java_exception(error)
-        if pyspark is not None and cause is not None:
-            return str(pyspark.SparkContext._jvm.org.apache.spark.util.Utils.exceptionString(cause))
+        if cause is not None:
+            from py4j.protocol import Py4JJavaError  # already loaded if there is a Java
+
+            return str(Py4JJavaError("", cause)).strip()
     return ""
 
 

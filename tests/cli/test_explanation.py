@@ -55,6 +55,11 @@ def test_an_explanation_has_its_cause_and_its_effects_each_from_their_last_day(t
     assert [(row["finding_id"], row["summary"]) for row in explanation.effects] == [("e1", "last"), ("e2", "x")]
 
 
+def test_a_finding_of_a_package_that_is_gone_is_explained_without_its_rule(tmp_path: Path) -> None:
+    explanation = explained(tmp_path, {}, finding(kind="of_a_package"))
+    assert explanation.rule.startswith("The package that defines this kind of finding is not installed here")
+
+
 def test_an_id_names_one_finding(tmp_path: Path) -> None:
     findings = [finding(finding_id=id_) for id_ in ("ab", "ac")] + [finding(finding_id="ab", cluster="other")]
     made_warehouse(tmp_path, {"gold.finding": findings})

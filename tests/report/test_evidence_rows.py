@@ -139,6 +139,18 @@ def test_what_no_table_has_is_left_out(tmp_path: Path) -> None:
     assert (shown.rows, shown.total) == ([], 0)
 
 
+def test_a_key_of_a_column_that_the_table_lacks_is_named(tmp_path: Path) -> None:
+    # A user's package may name what it wants.
+    keys = [item("silver.consume", record_id="a"), item("silver.consume", source_name="b", path="p")]
+    rows = [{"record_id": "a", "day": MIDNIGHT.date(), "ts": MIDNIGHT}]
+    shown = found(tmp_path, {"silver.consume": rows}, evidence=keys)
+    assert shown.total == 2
+    unreadable = shown.rows[-1]
+    assert (unreadable.table_name, unreadable.what, unreadable.row) == (
+        "silver.consume", "evidence that cannot be read: the table has no column path, source_name", {},
+    )  # fmt: skip
+
+
 def test_maps_and_structs_are_dicts(tmp_path: Path) -> None:
     queue = dict.fromkeys(("locked", "memory_offset", "cached_msgs", "cached_first", "cached_last", "last_pull_ts"))
     queue |= {"topic": "t", "broker_name": "b", "queue_id": 1, "dropped": False, "pull_from_broker_id": 0}

@@ -22,6 +22,7 @@ from mqreplay.lake.sql import check_text
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.report.evidence_rows import LIMIT, EvidenceRows, evidence_of
 
+NOT_INSTALLED = "The package that defines this kind of finding is not installed here: its rule is not known."
 MOST_NAMED = 10  # findings listed whose ids begin alike
 
 
@@ -55,9 +56,10 @@ def explanation_of(warehouse: Warehouse, finding_id: str, cluster: str | None, l
     Raises InputError if there is none, or several.
     """
     finding = _named(warehouse, finding_id, cluster)
-    kind = KINDS[finding["kind"]]
+    kind = KINDS.get(finding["kind"])
     found = evidence_of(warehouse, finding["cluster"], [finding], limit, whole=True)
-    explanation = Explanation(finding, kind.rule, kind.follows, found[finding["finding_id"]])
+    rule, follows = (NOT_INSTALLED, "") if kind is None else (kind.rule, kind.follows)
+    explanation = Explanation(finding, rule, follows, found[finding["finding_id"]])
     first = first_days(warehouse, finding["cluster"]).get("silver")
     began = finding["from_ts"]
     if first is not None and began is not None and began.date() < first:

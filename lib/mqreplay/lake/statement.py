@@ -155,8 +155,8 @@ def read_statement(spark: SparkSession, text: str, tables: Iterable[str]) -> Sta
     known = {name.lower(): name for name in tables}
     plan = spark._jsparkSession.sessionState().sqlParser().parsePlan(text)
     statement = Statement(is_query=_kind(plan) in QUERY)
-    is_plan = _kinds(spark, [PLAN])
-    for node in _nodes(spark, plan):
+    is_plan = _kinds(plan, [PLAN])
+    for node in _nodes(plan, in_scala_2_12=_is_spark_3(spark)):
         kind = _kind(node)
         if kind not in QUERY | ABOUT_TABLES and is_plan(node):
             raise InputError(f"query refused: {kind} is not a query; {READS}")
@@ -176,9 +176,9 @@ def read_statement(spark: SparkSession, text: str, tables: Iterable[str]) -> Sta
 
 def check_analyzed(rows: DataFrame) -> None:
     """Raise InputError if a query with resolved names does anything but read."""
-    spark = rows.sparkSession
-    does_more = _kinds(spark, DOES if _is_spark_3(spark) else DOES + DOES_SINCE_4)
-    for node in _nodes(spark, rows._jdf.queryExecution().analyzed()):
+    plan, is_3 = rows._jdf.queryExecution().analyzed(), _is_spark_3(rows.sparkSession)
+    does_more = _kinds(plan, DOES if is_3 else DOES + DOES_SINCE_4)
+    for node in _nodes(plan, in_scala_2_12=is_3):
         if does_more(node):
             raise InputError(f"query refused: {_kind(node)} does more than read; {READS}")
 
@@ -202,11 +202,11 @@ def _check_function(name: list[str], known_only: frozenset[str] | None = None) -
         raise InputError(f"query refused: the function {last} reads outside the tables")
 
 
-def _nodes(spark: SparkSession, plan: Any) -> Iterator[Any]:
+def _nodes(plan: Any, *, in_scala_2_12: bool) -> Iterator[Any]:
     """Yield every part of a plan except texts and numbers: plans, expressions, and their parts."""
     # Spark 3.5 has Scala 2.12, in which the class of all sequences has another name.
-    sequence = "scala.collection.TraversableOnce" if _is_spark_3(spark) else "scala.collection.IterableOnce"
-    is_product, is_sequence = _kinds(spark, ["scala.Product"]), _kinds(spark, [sequence])
+    sequence = "scala.collection.TraversableOnce" if in_scala_2_12 else "scala.collection.IterableOnce"
+    is_product, is_sequence = _kinds(plan, ["scala.Product"]), _kinds(plan, [sequence])
     todo = [plan]
     while todo:
         each = todo.pop()
@@ -223,11 +223,10 @@ def _nodes(spark: SparkSession, plan: Any) -> Iterator[Any]:
             todo += [each.productElement(index) for index in range(each.productArity())]
 
 
-def _kinds(spark: SparkSession, names: Sequence[str]) -> Callable[[Any], bool]:
+def _kinds(plan: Any, names: Sequence[str]) -> Callable[[Any], bool]:
     """Return whether a Java object is of one of these classes. Results are cached by class."""
-    jvm = spark.sparkContext._jvm
-    assert jvm is not None
-    classes = [jvm.org.apache.spark.util.Utils.classForName(name, True, False) for name in names]
+    loader = plan.getClass().getClassLoader()
+    classes = [loader.loadClass(name) for name in names]
     found: dict[str, bool] = {}
 
     def is_one(each: Any) -> bool:

@@ -79,7 +79,12 @@ def evidence_of(
                 values = tuple(_utc(value) for value in key.values())
                 keys[each["table_name"], tuple(key)].append(_Key(finding["finding_id"], values, begin, end))
     for (table, names), wanted in sorted(keys.items(), key=lambda item: item[0]):
-        if table in warehouse.contracts and warehouse.exists(table):
+        if table not in warehouse.contracts or not warehouse.exists(table):
+            continue
+        unknown = sorted(set(names) - set(warehouse.contracts[table].arrow_schema.names))
+        if unknown:  # of a finding of a user's package
+            _add_unknown(found, table, unknown, wanted)
+        else:
             _add_rows(found, _Table(warehouse, cluster, table, names, whole), wanted, limit)
     for each in found.values():
         each.rows.sort(key=lambda row: (row.ts or LAST, row.table_name))  # stable: rows of a table are sorted
@@ -160,6 +165,13 @@ def _add_rows(found: dict[str, EvidenceRows], table: _Table, keys: Sequence[_Key
         ts = row[table.wording.instant] if table.wording.instant else None
         shown = {name: row[name] for name in table.shown}
         found[row[FINDING]].rows.append(EvidenceRow(table.name, ts, who(row), what(table.wording, row), shown))
+
+
+def _add_unknown(found: dict[str, EvidenceRows], table: str, columns: Sequence[str], keys: Sequence[_Key]) -> None:
+    text = f"evidence that cannot be read: the table has no column {', '.join(columns)}"
+    for finding_id in dict.fromkeys(key.finding_id for key in keys):
+        found[finding_id].total += 1
+        found[finding_id].rows.append(EvidenceRow(table, None, "", text, {}))
 
 
 def _utc(value: Any) -> Any:
