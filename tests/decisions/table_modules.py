@@ -39,6 +39,7 @@ class Replay:
     sources: dict[str, Source] = field(default_factory=dict)
     of_passes: dict[str, list[Expression]] = field(default_factory=dict)  # values of fields of inputs and results
     of_steps: dict[str, list[Expression]] = field(default_factory=dict)  # and of what other steps return
+    of_findings: dict[str, list[Expression]] = field(default_factory=dict)  # and of the evidence for findings
     tables: dict[str, Expression] = field(default_factory=dict)  # rows of a gold table
 
     @staticmethod
@@ -82,6 +83,9 @@ class Replay:
                     fields.setdefault(key, []).append((value, module, function.name))
                     if name == "DayTables":
                         self.tables[f"gold.{key}"] = value, module, function.name
+            if name == "FindingEvidence":
+                for each in call.keywords:
+                    self.of_findings.setdefault(each.arg or "", []).append((each.value, module, function.name))
             rows = _added(call, name)
             if rows is not None:
                 self.tables[rows[0]] = rows[1], module, function.name
@@ -95,9 +99,15 @@ class Replay:
 
     def called(self, table: str) -> set[str]:
         """Return the modules that are called for the rows of a table, in the passes and in the steps between them."""
+        return self._called(self._rows(table))
+
+    def called_for(self, name: str) -> set[str]:
+        """Return the modules that are called for a frame of the evidence for findings."""
+        return self._called(list(self.of_findings[name]))
+
+    def _called(self, waiting: list[Expression]) -> set[str]:
         found: set[str] = set()
         seen: set[int] = set()
-        waiting = self._rows(table)
         while waiting:
             value, module, function = waiting.pop()
             if id(value) in seen:

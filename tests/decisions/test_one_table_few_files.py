@@ -75,6 +75,14 @@ def test_a_table_is_decided_in_few_files(table: str) -> None:
     assert len(needed(called)) <= MOST_FILES[table], sorted(needed(called))
 
 
+def test_a_stuck_queue_is_found_in_few_files() -> None:
+    # And findings/stuck_queues.py. night_facts.py says of which groups commits were recorded; the rest of what it imports
+    # is of pulls.
+    called = REPLAY.called_for("held_standstills")
+    assert called == {"held_standstills", "standstills", "queue_events", "night_facts"}
+    assert needed(called - {"night_facts"}) == {"held_standstills", "standstills", "queue_events", "time_spans"}
+
+
 def test_both_halves_of_a_decision_are_followed() -> None:
     """A table may be judged in shards and merged, in an own function, and through a result of a step."""
     assert {"pull_route", "route_changes", "night_facts"} == REPLAY.called("gold.pull_route")
