@@ -72,8 +72,8 @@ def kind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str
 
 def test_the_column_has_the_verdicts_of_the_law(spark: Any, warehouse: Warehouse, kind: str) -> None:
     rebalances = SparkTables(spark, warehouse).of_cluster("silver.rebalance", CLUSTER, Days())
-    read, given = warehouse.contracts["silver.rebalance"], warehouse.contracts["gold.allocation"]
-    judged = with_computed(rebalances, OF_SETTINGS, STRATEGIES, read, given)
+    read, answers = warehouse.contracts["silver.rebalance"], warehouse.contracts["gold.allocation"]
+    judged = with_computed(rebalances, OF_SETTINGS, STRATEGIES, read, answers)
     assert judged.columns == [*rebalances.columns, *VERDICT]
     silver = warehouse.read("silver.rebalance").collect()
     expected = silver.select("ts").hstack(rebalance_verdicts(silver, STRATEGIES))

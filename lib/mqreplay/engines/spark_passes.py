@@ -134,8 +134,8 @@ class SparkPassRunner:
         schemas = {name: _without_cluster(contracts[name].arrow_schema) for name in names}
         for table in step.tables:
             if (of_row := table.function) is not None:
-                given = contracts[of_row.table].arrow_schema
-                schemas[table.name] = pa.schema([*schemas[table.name], *(given.field(name) for name in of_row.gives)])
+                answers = contracts[of_row.table].arrow_schema
+                schemas[table.name] = pa.schema([*schemas[table.name], *(answers.field(name) for name in of_row.gives)])
         frames = {table.name: self.source.read(table.name, self._days[table.name], pl.lit(True)) for table in whole}
         return SparkTask(step, inputs, schemas, frames, storage())
 
@@ -148,8 +148,8 @@ class SparkPassRunner:
         for table in tables:
             rows = self._tables.of_cluster(table.name, self._cluster, self._days[table.name], table.columns)
             if table.function is not None:
-                read, given = (self._tables.warehouse.contracts[name] for name in (table.name, table.function.table))
-                rows = with_computed(rows, table.function, inputs, read, given)
+                read, answers = (self._tables.warehouse.contracts[name] for name in (table.name, table.function.table))
+                rows = with_computed(rows, table.function, inputs, read, answers)
             row = F.struct(*rows.columns).alias(table.name.replace(".", "__"))
             key = [] if table.key is None or not shards else [_number(bucket(table.key), numbers).alias("_task")]
             parts.append(rows.select(*key, row))

@@ -20,20 +20,20 @@ COMPUTED = "_computed"
 
 
 def with_computed(
-    rows: DataFrame, of_row: RowFunction[Any, Any], inputs: Any, read: Contract, given: Contract
+    rows: DataFrame, of_row: RowFunction[Any, Any], inputs: Any, read: Contract, answers: Contract
 ) -> DataFrame:
-    """Return the rows with the columns of a row function. ``read`` and ``given`` type what it reads and gives."""
+    """Return the rows with the columns of a row function. ``read`` and ``answers`` type what it reads and gives."""
     from pyspark.sql import functions as F
 
     data = packed((of_row.function, of_row.settings(inputs)))
     taken = pa.schema([read.arrow_schema.field(name) for name in of_row.reads])
-    made = pa.schema([given.arrow_schema.field(name) for name in of_row.gives])
+    made = pa.schema([answers.arrow_schema.field(name) for name in of_row.gives])
     if hasattr(F, "arrow_udf"):
-        udf = F.arrow_udf(arrow_face(data, taken, made), given.ddl(of_row.gives))
+        udf = F.arrow_udf(arrow_face(data, taken, made), answers.ddl(of_row.gives))
     else:
         from mqreplay.engines.pandas_face import pandas_face
 
-        udf = F.pandas_udf(pandas_face(data, taken, made), given.ddl(of_row.gives))  # type: ignore[attr-defined]
+        udf = F.pandas_udf(pandas_face(data, taken, made), answers.ddl(of_row.gives))  # type: ignore[attr-defined]
     return rows.withColumn(COMPUTED, udf(*of_row.reads)).select(*rows.columns, f"{COMPUTED}.*")
 
 
