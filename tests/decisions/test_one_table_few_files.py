@@ -76,8 +76,8 @@ def test_a_table_is_decided_in_few_files(table: str) -> None:
 
 
 def test_a_stuck_queue_is_found_in_few_files() -> None:
-    # And findings/stuck_queues.py. night_facts.py says of which groups commits were recorded; the rest of what it imports
-    # is of pulls.
+    # And findings/stuck_queues.py. night_facts.py says of which groups commits were recorded; what it imports more is
+    # of pulls.
     called = REPLAY.called_for("held_standstills")
     assert called == {"held_standstills", "standstills", "queue_events", "night_facts"}
     assert needed(called - {"night_facts"}) == {"held_standstills", "standstills", "queue_events", "time_spans"}
