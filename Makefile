@@ -89,7 +89,7 @@ lint: setup-dev ## Style, types, and the arrows of the design
 
 test: machine setup-dev browser compiler lint coverage ## All tests that CI runs
 	@$(BIN)/python -m pytest -m no_cover $(PURE)
-	@$(BIN)/python -m pytest -m "not long" -n 2 --dist loadfile $(addprefix --ignore=,$(PURE))
+	@$(BIN)/python -m pytest -m "not long" -n 2 --dist loadfile --no-loadscope-reorder $(addprefix --ignore=,$(PURE))
 
 # The pure tests of `make test`: others would take twice the time with coverage.
 coverage: setup-dev ## The pure tests, and how much of core and decode they cover, with a floor

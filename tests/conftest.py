@@ -36,6 +36,10 @@ SHARED = {
 }
 
 
+# Folders and files that take a minute and more each begin first: the last one would have a process alone.
+SLOW = ("cluster", "jobs", "test_documented_commands.py", "test_other_tools.py")
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add --vectors."""
     parser.addoption(
@@ -47,10 +51,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what asks for the session, so that `-m "not spark"` runs the rest."""
+    """Mark what asks for the session, so that `-m "not spark"` runs the rest; put what takes longest first."""
     for item in items:
         if "spark" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.spark)
+    items.sort(key=lambda item: _rank(item.path))
+
+
+def _rank(file: Path) -> int:
+    if group_of(file):
+        return 0
+    return 1 if file.relative_to(Path(__file__).parent).parts[0] in SLOW else 2
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -73,7 +73,14 @@ def test_two_processes_without_java_and_pyspark_give_the_tables_of_one(night: An
 
 
 @pytest.mark.usefixtures("spark")
-@pytest.mark.parametrize("few_rows", [spark_passes.FEW_ROWS, 0], ids=["few rows by the driver", "all rows by Spark"])
+@pytest.mark.parametrize(
+    "few_rows",
+    [
+        pytest.param(0, id="all rows by Spark"),
+        # test_polled_night.py has a smaller night of this kind.
+        pytest.param(spark_passes.FEW_ROWS, id="few rows by the driver", marks=pytest.mark.long),
+    ],
+)
 def test_spark_gives_the_tables_of_one_process(
     night: Any, tmp_path: Path, few_rows: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
