@@ -29,7 +29,7 @@ MOST_FILES = {
     "gold.failover_exposure": 7,
     "gold.group_status": 11,
     "gold.judgement": 1,
-    "gold.offset_continuity": 14,
+    "gold.offset_continuity": 16,
     "gold.pop_assignment": 6,
     "gold.pop_receipt": 1,
     "gold.pull_route": 6,

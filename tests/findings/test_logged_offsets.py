@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import polars as pl
 import pytest
 
 from mqreplay.evidence.offsets.asked_resets import asked_resets
 from mqreplay.evidence.offsets.offset_causes import offset_resets
 from mqreplay.findings.offset_resets import reset_findings
 from mqreplay.findings.offsets import offset_findings
-from mqreplay.findings.shape import INSTANT
 from silver_moments import at
 from silver_rows import rows
 
@@ -84,10 +82,9 @@ def test_requests_of_two_groups_or_far_apart_are_several_findings() -> None:
 def rewinds(*breaks: Row, owners: list[Row] = []) -> list[Row]:  # noqa: B006
     moved = {"from_ts": at(100), "to_ts": at(100), "previous_offset": 100, "new_offset": 99}
     moved_rows = rows("gold.offset_continuity", BREAK | moved | {"size": 1, "redelivered_max": 1}, list(breaks))
-    down = pl.DataFrame(schema={"broker_name": pl.String, "broker_id": pl.Int64, "from_ts": INSTANT, "to_ts": INSTANT})
     none = offset_resets(rows("silver.server_request", {}, []), rows("silver.pull", {}, []))
     held = rows("gold.queue_owner", PLACE | {"queue_id": 1}, owners)
-    return offset_findings(moved_rows, held, down, "c", 120, 45, none, FEW).to_dicts()
+    return offset_findings(moved_rows, held, "c", 120, 45, none, FEW).to_dicts()
 
 
 ALONE = [{"client_id": "a", "from_ts": at(0), "to_ts": at(500)}]

@@ -11,6 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from evidence_keys import evidence_of
+from mqreplay.evidence.offsets.explained_rewinds import with_explained_rewinds
 from mqreplay.findings.offset_resets import reset_findings
 from mqreplay.findings.offsets import offset_findings
 from mqreplay.findings.shape import EVIDENCE_ROWS, INSTANT, SCHEMA
@@ -145,7 +146,7 @@ def of_resets(resets: list[Row], differs: list[Row]) -> list[Row]:
 @pytest.fixture(scope="module")
 def found() -> dict[str, list[Row]]:
     sent = pl.DataFrame(PUSHES, RESETS)
-    moved = offset_findings(breaks(BREAKS), owned(OWNERS), down(), "c", GAP_S, HANDOVER_S, sent)
+    moved = offset_findings(breaks(BREAKS), owned(OWNERS), "c", GAP_S, HANDOVER_S, sent)
     resets = reset_findings(sent, breaks(BREAKS), "c", RESET_GAP_S, REACH_S)
     groups: dict[str, list[Row]] = {}
     for row in pl.concat([moved, resets]).sort("from_ts", "kind").iter_rows(named=True):
@@ -265,9 +266,7 @@ def test_evidence_is_bounded():
     many = [row for client in range(EVIDENCE_ROWS + 10) for row in pushed("g", 100, f"c{client:03}")]
     (reset,) = of_resets(many, [])
     assert len(reset["evidence"]) == EVIDENCE_ROWS
-    back = offset_findings(
-        breaks([broke("g", 10, 7, queue_id=q) for q in range(99)]), owned([]), down(), "c", 1, 1, NO_RESETS
-    )
+    back = offset_findings(breaks([broke("g", 10, 7, queue_id=q) for q in range(99)]), owned([]), "c", 1, 1, NO_RESETS)
     assert back["evidence"].list.len().to_list() == [EVIDENCE_ROWS]
     assert "the offset of 99 queues" in back["summary"][0]
 
@@ -277,7 +276,7 @@ def test_other_breaks_are_no_findings(found):
 
 
 def test_no_rows_give_no_findings():
-    assert offset_findings(breaks([]), owned([]), down(), "c", GAP_S, HANDOVER_S, NO_RESETS).schema == SCHEMA
+    assert offset_findings(breaks([]), owned([]), "c", GAP_S, HANDOVER_S, NO_RESETS).schema == SCHEMA
     assert reset_findings(pl.DataFrame(schema=RESETS), breaks([]), "c", RESET_GAP_S, REACH_S).schema == SCHEMA
 
 
@@ -295,15 +294,14 @@ def test_two_clients_held_the_queue(spans, moments, handover_s):
         row = broke("g", to, 7, from_ts=at(to - long))
         near = row["from_ts"] - dt.timedelta(seconds=handover_s)
         here = [o for o in owners if o["queue_id"] == 0 and o["from_ts"] <= row["to_ts"] and o["to_ts"] >= near]
-        (finding,) = offset_findings(breaks([row]), owned(owners), down(), "c", 1, handover_s, NO_RESETS).to_dicts()
+        (finding,) = offset_findings(breaks([row]), owned(owners), "c", 1, handover_s, NO_RESETS).to_dicts()
         assert ("changed hands" in finding["summary"]) == (len({o["client_id"] for o in here}) > 1)
 
 
 def test_a_broker_that_was_killed_comes_back_with_older_offsets():
     rewinds = breaks([broke("g", 50, 7, 7, cause="unknown"), broke("h", 10, 7, 7, cause="unknown")])
-    found = offset_findings(rewinds, owned([]), down((46, 49)), "c", GAP_S, HANDOVER_S, NO_RESETS).sort(
-        "consumer_group"
-    )
+    rewinds = with_explained_rewinds(rewinds, owned([]), down((46, 49)), HANDOVER_S)
+    found = offset_findings(rewinds, owned([]), "c", GAP_S, HANDOVER_S, NO_RESETS).sort("consumer_group")
     restarted, unknown = found["summary"].to_list()
     assert "by a restart of the broker, which had not saved its latest offsets" in restarted
     assert "by an unknown cause" in unknown
@@ -319,14 +317,15 @@ def test_a_broker_that_was_killed_comes_back_with_older_offsets():
 )
 def test_without_recorded_commits_owners_show_a_handover(outages, owners, words, severity):
     rewind = breaks([broke("g", 50, 1, 1, cause="unknown")])
-    (found,) = offset_findings(rewind, owned(owners), outages, "c", GAP_S, HANDOVER_S, NO_RESETS).to_dicts()
+    rewind = with_explained_rewinds(rewind, owned(owners), outages, HANDOVER_S)
+    (found,) = offset_findings(rewind, owned(owners), "c", GAP_S, HANDOVER_S, NO_RESETS).to_dicts()
     assert words in found["summary"]
     assert found["severity"] == severity
 
 
 @pytest.mark.parametrize(("sent", "bound"), [([], "about"), (pushed("g", 40), "at most")])
 def test_how_much_is_delivered_again_is_bounded_where_clients_were_recorded(sent, bound):
-    frames = breaks([broke("g", 50, 7, 7, cause="reset")]), owned([]), down()
+    frames = breaks([broke("g", 50, 7, 7, cause="reset")]), owned([])
     (row,) = offset_findings(*frames, "c", GAP_S, HANDOVER_S, pl.DataFrame(sent, RESETS)).to_dicts()
     assert f"by an offset reset; {bound} 7 messages delivered again." in row["summary"]
 
@@ -412,12 +411,12 @@ def test_rewinds_of_several_causes_are_several_findings_unless_they_are_at_once(
     at_once = broke("g", 12, 7, 7, cause="set_from_outside", queue_id=1)
     second_of_slave = second | {"broker_id": 1, "from_ts": at(60), "to_ts": at(75)}
     for breaks_of_g, count in (([first, second, second_of_slave], 2), ([first, at_once], 1)):
-        assert len(offset_findings(breaks(breaks_of_g), owned([]), down(), "c", GAP_S, HANDOVER_S, NO_RESETS)) == count
+        assert len(offset_findings(breaks(breaks_of_g), owned([]), "c", GAP_S, HANDOVER_S, NO_RESETS)) == count
 
 
 def test_a_slave_that_copies_its_master_is_no_finding_by_itself():
     copied = broke("g", 20, 33, 33, broker_id=1, cause="copied_from_master")
-    assert offset_findings(breaks([copied]), owned([]), down(), "c", GAP_S, HANDOVER_S, NO_RESETS).is_empty()
+    assert offset_findings(breaks([copied]), owned([]), "c", GAP_S, HANDOVER_S, NO_RESETS).is_empty()
 
 
 def test_a_reset_is_concluded_from_offsets_where_none_was_recorded():

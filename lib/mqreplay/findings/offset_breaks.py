@@ -6,12 +6,12 @@ import polars as pl
 
 from mqreplay.evidence.arrays.keys import KEY
 from mqreplay.evidence.arrays.nearest import as_of
+from mqreplay.evidence.offsets.explained_rewinds import HANDOVER
 from mqreplay.evidence.offsets.queue_events import COPIES
 from mqreplay.evidence.time_spans import with_session
 from mqreplay.findings.shape import seconds
 
 AT_ONCE_S = 30  # the copies of the masters that show one change of a group's offsets
-HANDOVER, RESTART = "handover", "restart"
 
 
 def of_master() -> pl.Expr:
@@ -53,26 +53,6 @@ def _together(breaks: pl.DataFrame, own: list[str]) -> pl.DataFrame:
     return parted.join(numbers, [*own, "part"], nulls_equal=True).drop("part")
 
 
-def with_handovers(breaks: pl.DataFrame, owners: pl.DataFrame, handover_s: int) -> pl.DataFrame:
-    """Return the breaks; the cause is HANDOVER where two clients held the queue just before, or while, it went back.
-
-    Both commit what they have consumed (RebalanceImpl#updateProcessQueueTableInRebalance persists on removal), and
-    ConsumerOffsetManager takes what comes last. Where no commits were recorded, owners alone show it.
-    """
-    held = as_of(
-        breaks,
-        _second_holders(owners),
-        KEY,
-        "to_ts",
-        {"second_until": "second_until"},
-        right_at="from_ts",
-    )
-    went_back = pl.col("cause").is_in(["client_commit", "unknown"]) & (pl.col("effect") == "rewind")
-    by_two = pl.col("second_until") >= pl.col("from_ts") - pl.duration(seconds=handover_s)
-    cause = pl.when(went_back & by_two).then(pl.lit(HANDOVER)).otherwise("cause")
-    return held.with_columns(cause=cause).drop("second_until")
-
-
 def with_retaken(breaks: pl.DataFrame, owners: pl.DataFrame, handover_s: int, few: int) -> pl.DataFrame:
     """Return the breaks with ``has_owners``; the cause is HANDOVER, too, where a client took the queue anew just then.
 
@@ -87,30 +67,3 @@ def with_retaken(breaks: pl.DataFrame, owners: pl.DataFrame, handover_s: int, fe
     known = owners.select(KEY).unique().with_columns(has_owners=pl.lit(True))
     named = held.with_columns(cause=cause).drop("taken_ts").join(known, KEY, how="left", nulls_equal=True)
     return named.with_columns(pl.col("has_owners").fill_null(False))
-
-
-def with_restarts(breaks: pl.DataFrame, outages: pl.DataFrame) -> pl.DataFrame:
-    """Return the breaks; the cause is RESTART where none is known and the broker was down between the two copies."""
-    down = outages.select("broker_name", "broker_id", pl.col("from_ts").alias("down_ts")).sort("down_ts")
-    by = ["broker_name", "broker_id"]
-    met = breaks.sort("to_ts").join_asof(
-        down, left_on="to_ts", right_on="down_ts", by=by, strategy="backward", check_sortedness=False
-    )
-    between = (pl.col("down_ts") >= pl.col("from_ts")) & (pl.col("cause") == "unknown")
-    cause = pl.when(between & (pl.col("effect") == "rewind")).then(pl.lit(RESTART)).otherwise("cause")
-    return met.with_columns(cause=cause).drop("down_ts")
-
-
-def _second_holders(owners: pl.DataFrame) -> pl.DataFrame:
-    """Return the owners' spans, oldest first, with ``second_until``.
-
-    Of all spans of the queue up to this one, let the leader be the client that held it longest. ``second_until`` is
-    until when any other client held it: so at least two clients held the queue at or after an instant if, and only if,
-    ``second_until`` is not before it.
-    """
-    spans = owners.select(*KEY, "client_id", "from_ts", "to_ts").sort("from_ts")
-    spans = spans.with_columns(longest=pl.col("to_ts").cum_max().shift(1).over(KEY))
-    leads = pl.col("longest").is_null() | (pl.col("to_ts") > pl.col("longest"))
-    leader = pl.when(leads).then("client_id").forward_fill().shift(1).over(KEY)
-    other = pl.when(pl.col("client_id") != leader).then(pl.min_horizontal("to_ts", "longest"))
-    return spans.with_columns(second_until=other).with_columns(pl.col("second_until").cum_max().over(KEY))

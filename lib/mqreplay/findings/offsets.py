@@ -6,21 +6,13 @@ from collections.abc import Callable
 
 import polars as pl
 
-from mqreplay.evidence.brokers.broker_outages import BROKER
+from mqreplay.evidence.offsets.explained_rewinds import HANDOVER, RESTART, UNKNOWN, with_handovers
 from mqreplay.evidence.offsets.offset_causes import COPIED
 from mqreplay.evidence.offsets.queue_events import COMMITS, COPIES
 from mqreplay.findings.finding_evidence import FindingEvidence
 from mqreplay.findings.kind import Cause, FindingKind
 from mqreplay.findings.limits import Limits
-from mqreplay.findings.offset_breaks import (
-    HANDOVER,
-    RESTART,
-    of_master,
-    with_break_session,
-    with_handovers,
-    with_restarts,
-    with_retaken,
-)
+from mqreplay.findings.offset_breaks import of_master, with_break_session, with_retaken
 from mqreplay.findings.shape import counted, evidence, finding, one_or_none
 
 
@@ -29,7 +21,6 @@ def find(evidence: FindingEvidence, limits: Limits) -> pl.DataFrame:
     return offset_findings(
         evidence.offset_continuity,
         evidence.possible_owners,
-        pl.concat([evidence.outages.select(*BROKER, "from_ts"), evidence.restarts]),
         evidence.cluster,
         limits.same_cause_gap_s,
         limits.dispute_s,
@@ -128,7 +119,7 @@ CAUSE_TEXT = {
     "client_commit": "a commit by a client",
     "set_from_outside": "a change from outside: no client committed it",
     COPIED: "a copy of its master's offsets",
-    "unknown": "an unknown cause: no commits or resets were recorded",
+    UNKNOWN: "an unknown cause: no commits or resets were recorded",
 }
 OF_COMMITS = 0.9  # of two clients with clocks of their own; other clients' commits may not be recorded
 WITHOUT_OWNERS = 0.8  # nothing shows whether the queue changed hands
@@ -138,7 +129,6 @@ BREAK_KEY = ("broker_name", "broker_id", "topic", "consumer_group", "queue_id", 
 def offset_findings(
     continuity: pl.DataFrame,
     owners: pl.DataFrame,
-    outages: pl.DataFrame,
     cluster: str,
     gap_s: int,
     handover_s: int,
@@ -150,7 +140,6 @@ def offset_findings(
     Breaks of one group, topic and effect that are ``gap_s`` seconds apart or less are one finding. A slave's file
     shows what its master's file showed before: its rows are evidence, not another finding. ``owners`` is the frame of
     possible_owners.py: while a queue goes from one client to another, for up to ``handover_s`` seconds, both commit.
-    ``outages`` is the frame of broker_outages: a broker that is killed comes back with the offsets that it saved last.
     ``resets`` is offset_causes.offset_resets' frame: other resets are concluded from the offsets. A commit that goes
     back by up to ``few_messages`` is what a change of the owner brings.
     """
@@ -163,7 +152,7 @@ def offset_findings(
         end_when_set=pl.when(pl.col("kind") == "beyond_max").then("queue_max_offset"),
     ).filter(pl.col("effect").is_in(["rewind", "jump", "beyond_max"]))
     by = [*GROUP_TOPIC, "effect"]
-    known = with_handovers(with_restarts(breaks, outages), owners, handover_s)
+    known = with_handovers(breaks, owners, handover_s, ["client_commit"])
     known = with_retaken(known, owners, handover_s, few_messages)
     sessions = with_break_session(known, by, gap_s)
     merged = sessions.group_by(*by, "session").agg(
@@ -256,7 +245,7 @@ def _rewinds(merged: pl.DataFrame, cluster: str, few_messages: int) -> pl.DataFr
     again = pl.col("again") > 0
     # Without records of clients nothing bounds how far they were ahead of what they had committed.
     concluded = pl.col("causes").list.contains("reset") & pl.col("has_resets").is_null()
-    unbounded = concluded | pl.any_horizontal(pl.col("causes").list.contains(cause) for cause in ("unknown", RESTART))
+    unbounded = concluded | pl.any_horizontal(pl.col("causes").list.contains(cause) for cause in (UNKNOWN, RESTART))
     bound = pl.when(unbounded).then(pl.lit("; about ")).otherwise(pl.lit("; at most "))
     by_commits = ~pl.col("sources").list.contains(COPIES)
     without_owners = by_commits & ~pl.col("has_owners") & pl.col("causes").list.contains("client_commit")
