@@ -51,6 +51,8 @@ class SparkDecoderRunner(TableDecoders):
         context: Context,
     ) -> Decoded[Result]:
         """As DecoderRunner.run: two jobs, and one for each table with many rows."""
+        from pyspark import StorageLevel
+
         if not items:
             return Decoded([], {})
         tables = {table.name: table for table, _ in items}
@@ -60,7 +62,7 @@ class SparkDecoderRunner(TableDecoders):
         cached = (
             item_frame(self._tables.session, [(table.name, item) for table, item in items])
             .mapInArrow(task, PACKED_DDL)
-            .persist()
+            .persist(StorageLevel.DISK_ONLY)
         )
         self._cached.append(cached)
         with known_errors():

@@ -73,6 +73,8 @@ class SparkPassRunner:
         self, step: Pass[Any, Any], task: SparkTask, tables: Sequence[PassTable], shards: Sequence[Shard]
     ) -> list[bytes]:
         """Run the tasks; return their packed results, and keep their gold rows."""
+        from pyspark import StorageLevel
+
         data = packed(task)
         rows = self._union(tables, shards if step.is_dealt else [], task.inputs)
         made = rows.mapInArrow(lambda batches: run_partition(data, batches), PACKED_SQL)
@@ -84,7 +86,8 @@ class SparkPassRunner:
                     self._few.setdefault(row["_table"], []).extend(batches_of(bytes(row.rows)))
             return [bytes(row.rows) for row in found if row["_table"] == RESULT]
         if step.gold:
-            made = self._kept[step.name] = made.persist()
+            # In memory, large values would leave no heap for what reads them.
+            made = self._kept[step.name] = made.persist(StorageLevel.DISK_ONLY)
         with known_errors():
             return [bytes(row.rows) for row in made.where(f"_table = '{RESULT}'").select("rows").collect()]
 
