@@ -31,7 +31,7 @@ def standalone(folder: Path, memory: str, env: dict[str, str] | None = None) -> 
 
     ``env`` is the environment of master and workers, if they have another Spark or Python than this process.
     """
-    env, port = env or environment(), _free_port()
+    env, port = env or environment(), free_port()
     spark_class = str(Path(env["SPARK_HOME"], "bin", "spark-class"))
     address = f"spark://127.0.0.1:{port}"
     ui = ["--webui-port", "0"]
@@ -58,7 +58,8 @@ def standalone(folder: Path, memory: str, env: dict[str, str] | None = None) -> 
             process.wait(30)
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """Return a port of the loopback device that nobody uses."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

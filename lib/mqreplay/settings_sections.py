@@ -18,7 +18,7 @@ class SparkSettings:
     master: str = setting(
         "",
         "",
-        "Spark master URL; empty: the one of spark-submit, else local[*]",
+        "Spark master URL, or sc://HOST:PORT of a Spark Connect server; empty: the one of spark-submit, else local[*]",
         "To run on a Spark cluster without spark-submit, or on fewer cores, such as `local[2]`. With a master, "
         "runs take the Spark engine.",
     )

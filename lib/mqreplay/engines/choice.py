@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 ENGINES = ("spark", "local")
-MASTER = "spark.master"
+MASTER, CONNECT = "spark.master", "sc://"
 PACKAGES = {"pyspark": "pyspark", "delta": "delta-spark"}  # module -> package
 INSTALL_SPARK = "pip install 'mqreplay[spark]' adds Spark"
 
@@ -104,6 +104,11 @@ def _session(
     from mqreplay.lake.session import build_session, fit_plans
     from mqreplay.stop_signals import handle_stops_again
 
+    if settings.master.startswith(CONNECT):  # a server's Java is not this run's
+        from mqreplay.lake.connect_session import connected_session
+
+        progress(f"connecting to {settings.master}")
+        return connected_session(settings.master)
     progress("starting Spark")
     spark = build_session(app, settings, small=small)
     fit_plans(spark, small=small)
