@@ -7,6 +7,8 @@ from random import Random
 
 import polars as pl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from mqreplay.core.client_clock import ClockSample
 from mqreplay.core.clock_span import ClockSpan, clock_spans, recorders_ms
@@ -84,6 +86,18 @@ def test_what_is_found_is_what_is_found_of_each_client_by_itself() -> None:
         assert client_clocks([samples_of(*each[part::3]) for part in range(3)], 60).rows() == want, seed
         met.add(len(want))
     assert len(met) > 3
+
+
+OFF_MS, UNSURE_MS = (-62_000, 0, 58_999, 61_000, 66_999, 67_001, 70_000), (0, 4_000, 9_999, 10_001)
+COPIED = st.tuples(st.integers(0, 20), st.sampled_from(OFF_MS), st.sampled_from(UNSURE_MS))
+
+
+@given(st.lists(COPIED, min_size=3, max_size=12), st.integers(1, 3))
+def test_no_client_is_left_out_that_core_finds(copies: list[tuple[int, int, int]], apart: int) -> None:
+    # Offs and uncertainties around the bound: the medians of a client may be off where few of its samples are.
+    samples = [(5_000 * apart * n + off, 5_000 * apart * n, off - 3_000, unsure) for n, off, unsure in copies]
+    want = [("c", *span) for span in clock_spans([ClockSample(*each) for each in samples], 60_000)]
+    assert client_clocks([samples_of(*(("c", *each) for each in samples))], 60).rows() == want
 
 
 @pytest.mark.parametrize("parts", [[], [samples_of()], [samples_of(), samples_of(("c", 0, 0, 0, 0))]])

@@ -14,7 +14,7 @@ import polars as pl
 import pyarrow as pa
 
 from mqreplay.core.client_clock import USUAL_MS, ClockSample
-from mqreplay.core.clock_span import LEAST, WRITE_MS, ClockSpan, clock_spans
+from mqreplay.core.clock_span import WRITE_MS, ClockSpan, clock_spans
 from mqreplay.evidence.arrays.frame_arrays import NOWHERE, Mask, Numbers
 from mqreplay.evidence.arrays.nearest import nearest
 from mqreplay.evidence.arrays.sorted_runs import lasts, one_later, ranks, starts
@@ -32,11 +32,9 @@ def client_clocks(samples: Sequence[pl.DataFrame], skew_s: int) -> pl.DataFrame:
     shard. Only rows of clients with a possibly wrong clock are merged.
     """
     most_ms = skew_s * 1000
-    counts = [_off(part, most_ms) for part in samples]
-    # The median of LEAST or more rows is wrong only if half of them are. Most clients are right and end here.
-    off = pl.concat([pl.DataFrame(schema={"client_id": pl.String, "n": pl.Int64}), *counts])
-    suspects = off.group_by("client_id").agg(pl.col("n").sum()).filter(pl.col("n") > LEAST // 2)
-    theirs = [part.join(suspects, on="client_id", how="semi") for part in samples]
+    # Most clients are right and end here.
+    off = pl.concat([pl.DataFrame(schema={"client_id": pl.String}), *(_surely_off(part, most_ms) for part in samples)])
+    theirs = [part.join(off, on="client_id", how="semi") for part in samples]
     of_clients = pl.concat([pl.DataFrame(schema=SAMPLES), *theirs]).sort("client_id").partition_by("client_id")
     rows = [
         (of_client["client_id"][0], *span)
@@ -73,10 +71,15 @@ def by_recorders_clock(frame: pl.DataFrame, skewed: pl.DataFrame, *instants: str
     return off.with_columns(right).drop("_off_ms")
 
 
-def _off(samples: pl.DataFrame, most_ms: int) -> pl.DataFrame:
-    """Return client_id, n: how many of its rows have a wrong time."""
-    off = samples.filter((pl.col("off_ms") + WRITE_MS).abs() > most_ms)
-    return off.group_by("client_id").agg(pl.len().cast(pl.Int64).alias("n"))
+def _surely_off(samples: pl.DataFrame, most_ms: int) -> pl.DataFrame:
+    """Return client_id of clients with a sample that is wrong by more than ``most_ms`` and its own uncertainty.
+
+    clock_spans compares medians of a client's samples, and no median of differences is above all of them: half of the
+    samples are off as much as the median or more, half are as sure as the median or more, and one is both. For an even
+    number, the two samples in the middle of each show the same. The median is rounded, so a millisecond is allowed.
+    """
+    off = (pl.col("off_ms") + WRITE_MS).abs() - pl.col("unsure_ms") > most_ms - 1
+    return samples.filter(off).select("client_id").unique()
 
 
 def clock_samples(events: QueueEvents) -> pa.Table:
