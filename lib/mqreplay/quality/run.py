@@ -19,7 +19,7 @@ from mqreplay.lake.row_filter import Days
 from mqreplay.lake.small_file import write_text
 from mqreplay.printable import json_text
 from mqreplay.quality.evidence import before_in_chain, gather, is_chained, rewinds_without_cause
-from mqreplay.quality.expectations.offset_continuity import REWINDS, ROW
+from mqreplay.quality.expectations.offset_continuity import EXPLAINED_COLUMN, REWINDS, ROW
 from mqreplay.quality.expectations.rows_conserved import COUNTED_BY_RECORD
 from mqreplay.quality.great import Great
 from mqreplay.quality.result import ValidationRow, row_of, sample_format
@@ -115,7 +115,13 @@ def make_views(tables: Tables, contract: Contract, days: Days = EVERY, before: s
     if is_chained(contract):
         tables.view(REWINDS, rewinds_without_cause(tables, days))
     tables.view(view, f"SELECT *{sound} FROM ({rows}) AS {ROW}")
-    tables.view(ordered, f"SELECT * FROM {view} ORDER BY {key}")
+    whole = f"SELECT * FROM {view}"
+    if is_chained(contract) and tables.run(f"SELECT 1 FROM {REWINDS} LIMIT 1"):
+        # What is sampled comes first: to sort millions of rows for it would take as long as all other rules.
+        first, rest = f"{whole} WHERE NOT {EXPLAINED_COLUMN}", f"{whole} WHERE {EXPLAINED_COLUMN}"
+        tables.view(ordered, f"(SELECT * FROM ({first}) ORDER BY {key}) UNION ALL ({rest})")
+    else:
+        tables.view(ordered, f"{whole} ORDER BY {key}")
 
 
 def view_names(contract: Contract) -> tuple[str, str]:
