@@ -25,8 +25,9 @@ from mqreplay.evidence.offsets.queue_events import queue_events
 from mqreplay.ingest.digests import KnownDigests
 from mqreplay.ingest.listing import find_recordings
 from mqreplay.lake.lock import warehouse_lock
-from mqreplay.night import nightly as night
+from mqreplay.lake.warehouse import Warehouse
 from mqreplay.night import replay_day
+from mqreplay.night.nightly_run import NightlyRun
 from mqreplay.replay import plan
 from mqreplay.replay.context import ReplayContext
 from mqreplay.replay.day import DESCRIPTIONS, DayRows
@@ -111,7 +112,7 @@ def stages(engine: str, recording: Path, out: Path, began: float) -> dict[str, f
         print(text, file=sys.stderr)
 
     with warehouse_lock(str(out)) as lock, running_engine(engine, "same tables", settings, lock, progress) as running:
-        mine = night.Night(running, str(out), settings, progress)
+        mine = NightlyRun(running, Warehouse(str(out)), settings, progress)
         (ingested,) = mine.ingest(KnownDigests(str(out)).of_recordings(found), None)
         read = time.perf_counter() - began
         whole, replay_day.Replay = replay_day.Replay, SamePart
