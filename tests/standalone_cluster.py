@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-import socket
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+from cluster.processes import free_port
 
 
 def environment() -> dict[str, str]:
@@ -56,10 +57,3 @@ def standalone(folder: Path, memory: str, env: dict[str, str] | None = None) -> 
             process.terminate()
         for process in running:
             process.wait(30)
-
-
-def free_port() -> int:
-    """Return a port of the loopback device that nobody uses."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

@@ -80,6 +80,13 @@ def wait_for_port(process: subprocess.Popen[bytes], port: int, home: Path) -> No
         time.sleep(0.1)
 
 
+def free_port() -> int:
+    """Return a port of the loopback device that nobody uses."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
 def console(home: Path) -> str:
     """Return the end of what the process of this home printed."""
     return (home / "console.log").read_text(errors="replace")[-3000:]

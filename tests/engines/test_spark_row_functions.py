@@ -61,16 +61,15 @@ def warehouse(tmp_path: Path) -> Warehouse:
 
 
 @pytest.fixture(params=["an Arrow UDF", "a pandas UDF"])
-def kind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+def kind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Arrow UDFs came with PySpark 4.1; before it they are pandas UDFs."""
+    assert hasattr(functions, "arrow_udf")
     if request.param == "a pandas UDF":
-        monkeypatch.delattr(functions, "arrow_udf", raising=False)
-    elif not hasattr(functions, "arrow_udf"):
-        pytest.skip("this PySpark has no Arrow UDFs")
-    return str(request.param)
+        monkeypatch.delattr(functions, "arrow_udf")
 
 
-def test_the_column_has_the_verdicts_of_the_law(spark: Any, warehouse: Warehouse, kind: str) -> None:
+@pytest.mark.usefixtures("kind")
+def test_the_column_has_the_verdicts_of_the_law(spark: Any, warehouse: Warehouse) -> None:
     rebalances = SparkTables(spark, warehouse).of_cluster("silver.rebalance", CLUSTER, Days())
     read, answers = warehouse.contracts["silver.rebalance"], warehouse.contracts["gold.allocation"]
     judged = with_computed(rebalances, OF_SETTINGS, STRATEGIES, read, answers)

@@ -75,7 +75,6 @@ STANDSTILL = {"offset": pl.Int64, "since_ts": INSTANT} | SPAN | {"waiting": pl.I
 STANDSTILLS = GROUP | {"topic": pl.String, "broker_name": pl.String, "queue_id": pl.Int32}
 STANDSTILLS |= {"spans": pl.List(pl.Struct(STANDSTILL))}
 OUTAGES = {"broker_name": pl.String, "broker_id": pl.Int64} | SPAN
-RESTARTS = {"broker_name": pl.String, "broker_id": pl.Int64, "from_ts": INSTANT}
 OUTAGES |= {"errors": pl.Int64, "polled": pl.Boolean, "keys": SCHEMA["evidence"]}
 
 
@@ -113,7 +112,6 @@ def evidence_of(**silver: list[dict]) -> FindingEvidence:
         standstills=standstills,
         held_standstills=held_standstills(standstills, refused_pulls_of_shard(pull), owners, LIMITS.stuck_s),
         outages=pl.DataFrame(silver.get("outages", []), OUTAGES),
-        restarts=pl.DataFrame(schema=RESTARTS),
         unlisted=pl.DataFrame(silver.get("unlisted", []), UNLISTED),
         master_changes=pl.DataFrame(silver.get("master_changes", []), CHANGES),
         config_drift=pl.DataFrame(silver.get("config_drift", []), DRIFT),

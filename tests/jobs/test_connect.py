@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -12,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from cluster.clients import wait_until
+from cluster.processes import free_port, wait_for_port
 from mqreplay.lake.session import MEANING, SOCKETS, TUNING
 from mqreplay.settings import load_settings
-from standalone_cluster import environment, free_port
+from standalone_cluster import environment
 from tests_shared import ROOT, SAMPLE, assert_same_tables, run
 
 pytestmark = pytest.mark.long
@@ -35,7 +34,7 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 @contextmanager
 def server(folder: Path, options: dict[str, str]) -> Iterator[str]:
     """The address of a server, while it runs."""
-    port, log = free_port(), folder / "server.log"
+    port, log = free_port(), folder / "console.log"
     env = environment() | {"PYTHONPATH": str(ROOT / "lib"), "TZ": "UTC"}
     command = [str(Path(sys.executable).with_name("spark-submit")), "--master", "local[2]", "--driver-memory", "2g"]
     for name, value in {**options, SOCKETS: "true", "spark.connect.grpc.binding.port": str(port)}.items():
@@ -45,17 +44,11 @@ def server(folder: Path, options: dict[str, str]) -> Iterator[str]:
             [*command, "--class", MAIN, "spark-internal"], cwd=folder, env=env, stdout=out, stderr=out
         )
     try:
-        wait_until(lambda: _listens(port) or process.poll() is not None, "the server listens", patience_s=120)
-        assert process.poll() is None, log.read_text()[-3000:]
+        wait_for_port(process, port, folder)
         yield f"sc://127.0.0.1:{port}"
     finally:
         process.terminate()
         process.wait(60)
-
-
-def _listens(port: int) -> bool:
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
 def settings_of(folder: Path, address: str) -> str:

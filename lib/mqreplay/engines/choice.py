@@ -100,15 +100,15 @@ def _session(
     app: str, settings: SparkSettings, lock: WarehouseLock, progress: Callable[[str], None], *, small: bool
 ) -> SparkSession:
     # Importing PySpark takes half a second, which a run without work need not spend.
-    from mqreplay.lake.java_process import check_java_names
-    from mqreplay.lake.session import build_session, fit_plans
-    from mqreplay.stop_signals import handle_stops_again
-
     if settings.master.startswith(CONNECT):  # a server's Java is not this run's
         from mqreplay.lake.connect_session import connected_session
 
         progress(f"connecting to {settings.master}")
         return connected_session(settings.master)
+    from mqreplay.lake.java_process import check_java_names
+    from mqreplay.lake.session import build_session, fit_plans
+    from mqreplay.stop_signals import handle_stops_again
+
     progress("starting Spark")
     spark = build_session(app, settings, small=small)
     fit_plans(spark, small=small)

@@ -51,10 +51,10 @@ class SparkDecoderRunner(TableDecoders):
         context: Context,
     ) -> Decoded[Result]:
         """As DecoderRunner.run: two jobs, and one for each table with many rows."""
-        from pyspark import StorageLevel
-
         if not items:
             return Decoded([], {})
+        from pyspark import StorageLevel
+
         tables = {table.name: table for table, _ in items}
         writers = self.writers(items)
         schemas = {name: writer.asked for name, writer in writers.items()}

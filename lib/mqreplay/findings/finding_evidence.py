@@ -48,7 +48,6 @@ class FindingEvidence:
     standstills: pl.DataFrame  # standstills.standstill_spans
     held_standstills: pl.DataFrame
     outages: pl.DataFrame  # broker_outages
-    restarts: pl.DataFrame  # broker_outages.restarts
     unlisted: pl.DataFrame  # listed_brokers.unlisted_brokers, for long
     master_changes: pl.DataFrame  # listed_brokers.master_changes
     config_drift: pl.DataFrame  # slave_configs

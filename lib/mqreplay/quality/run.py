@@ -112,16 +112,15 @@ def make_views(tables: Tables, contract: Contract, days: Days = EVERY, before: s
     sound = "".join(f", {condition} AS {quoted(name)}" for name, condition in truths(contract).items())
     view, ordered = view_names(contract)
     key = ", ".join(f"{quoted(name)} NULLS LAST" for name in contract.key)
+    in_order = f"SELECT * FROM {view} ORDER BY {key}"
     if is_chained(contract):
         tables.view(REWINDS, rewinds_without_cause(tables, days))
+        if tables.run(f"SELECT 1 FROM {REWINDS} LIMIT 1"):
+            # What is sampled comes first: to sort millions of rows for it would take as long as all other rules.
+            first = f"SELECT * FROM {view} WHERE NOT {EXPLAINED_COLUMN} ORDER BY {key}"
+            in_order = f"({first}) UNION ALL (SELECT * FROM {view} WHERE {EXPLAINED_COLUMN})"
     tables.view(view, f"SELECT *{sound} FROM ({rows}) AS {ROW}")
-    whole = f"SELECT * FROM {view}"
-    if is_chained(contract) and tables.run(f"SELECT 1 FROM {REWINDS} LIMIT 1"):
-        # What is sampled comes first: to sort millions of rows for it would take as long as all other rules.
-        first, rest = f"{whole} WHERE NOT {EXPLAINED_COLUMN}", f"{whole} WHERE {EXPLAINED_COLUMN}"
-        tables.view(ordered, f"(SELECT * FROM ({first}) ORDER BY {key}) UNION ALL ({rest})")
-    else:
-        tables.view(ordered, f"{whole} ORDER BY {key}")
+    tables.view(ordered, in_order)
 
 
 def view_names(contract: Contract) -> tuple[str, str]:

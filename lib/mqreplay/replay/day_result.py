@@ -96,7 +96,6 @@ def finding_evidence(
         standstills=standstills,
         held_standstills=held_standstills(standstills, queues.refused_pulls, clients.owners, limits.stuck_s),
         outages=brokers.outages,
-        restarts=brokers.restarts,
         unlisted=brokers.unlisted,
         master_changes=brokers.master_changes,
         config_drift=slave_config_drift(

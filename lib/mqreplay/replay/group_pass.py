@@ -7,7 +7,7 @@ from typing import Final
 
 import polars as pl
 
-from mqreplay.decisions.allocation import JUDGED, VERDICT, allocation_rows, verdicts
+from mqreplay.decisions.allocation import JUDGED, VERDICT, allocation, allocation_rows, verdicts
 from mqreplay.decisions.pop_assignments import pop_assignments
 from mqreplay.decisions.pop_receipts import pop_receipts
 from mqreplay.engines.passes import GoldRows, Pass, PassTable, RowFunction
@@ -48,11 +48,11 @@ class PopResult:
 
 def judge_groups(source: RowSource, shard: Shard, context: ReplayContext, gold: GoldRows) -> GroupResult:
     """Judge the rebalances of some groups."""
-    day = DayRows(context.day, source)
+    day, strategies = DayRows(context.day, source), context.settings.strategies
     rebalances = day.silver("rebalance", shard)  # with their verdicts
     by_polls = _polled_rebalances(day, shard, context, rebalances.drop(VERDICT))
-    of_polls = by_polls.hstack(rebalance_verdicts(by_polls, context.settings.strategies))
-    judged = pl.concat([allocation_rows(rebalances), allocation_rows(of_polls)])
+    of_polls = allocation(by_polls, strategies.groups, strategies.virtual_node_cnt)
+    judged = pl.concat([allocation_rows(rebalances), of_polls])
     of_day = judged.filter(context.day.judged)
     allocations = add_judged(gold, "gold.allocation", of_day)
     known = day.with_before("gold.allocation", "rebalance_ts", of_day, shard)

@@ -6,7 +6,6 @@ import asyncio
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -17,6 +16,7 @@ from typing import Any
 import pytest
 
 from bench.simulated_cluster import SimulatedCluster
+from cluster.processes import free_port
 from mqreplay.core.system_names import PROXY_GROUP
 from mqreplay.decode.brokers import decode_brokers
 from mqreplay.errors import InputError, RecordingFull
@@ -301,12 +301,6 @@ def test_a_signal_ends_the_recording_in_order(tmp_path: Path, number: int, statu
     assert "Traceback" not in messages
     assert "next: mqreplay nightly" in messages
     assert lines(tmp_path, "recorder_events")[-1]["kind"] == "stop"
-
-
-def free_port() -> int:
-    with socket.socket() as held:
-        held.bind(("127.0.0.1", 0))
-        return int(held.getsockname()[1])
 
 
 def environment() -> dict[str, str]:

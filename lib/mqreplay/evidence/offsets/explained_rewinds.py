@@ -31,14 +31,8 @@ def with_handovers(breaks: pl.DataFrame, owners: pl.DataFrame, handover_s: int, 
     consumed (RebalanceImpl#updateProcessQueueTableInRebalance persists on removal), and
     ConsumerOffsetManager takes what comes last. Where no commits were recorded, owners alone show it.
     """
-    held = as_of(
-        breaks,
-        _second_holders(owners),
-        KEY,
-        "to_ts",
-        {"second_until": "second_until"},
-        right_at="from_ts",
-    )
+    seconds = _second_holders(owners)
+    held = as_of(breaks, seconds, KEY, "to_ts", {"second_until": "second_until"}, right_at="from_ts")
     went_back = pl.col("cause").is_in(of) & (pl.col("kind") == "rewind")
     by_two = pl.col("second_until") >= pl.col("from_ts") - pl.duration(seconds=handover_s)
     cause = pl.when(went_back & by_two).then(pl.lit(HANDOVER)).otherwise("cause")
@@ -52,7 +46,7 @@ def _with_restarts(breaks: pl.DataFrame, outages: pl.DataFrame) -> pl.DataFrame:
     met = breaks.sort("to_ts").join_asof(
         down, left_on="to_ts", right_on="down_ts", by=by, strategy="backward", check_sortedness=False
     )
-    between = (pl.col("down_ts") >= pl.col("from_ts")) & (pl.col("cause") == "unknown")
+    between = (pl.col("down_ts") >= pl.col("from_ts")) & (pl.col("cause") == UNKNOWN)
     cause = pl.when(between & (pl.col("kind") == "rewind")).then(pl.lit(RESTART)).otherwise("cause")
     return met.with_columns(cause=cause).drop("down_ts")
 

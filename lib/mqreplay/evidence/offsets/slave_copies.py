@@ -135,8 +135,8 @@ def falling_behind(copies: BothFiles, reach_ms: int) -> pa.ListArray:
     """Return the spans in which each copy was behind, as SPAN: each between two observations.
 
     During a span the copy was below all offsets of the master in the ``reach_ms`` before; ``began_ms`` is the start of
-    the first of consecutive spans; ``lacks`` is the number of messages by which it was below at the end: what the
-    master ``holds`` then, less what the copy ``has``.
+    the first of consecutive spans; ``lacks`` is how many messages the copy lacked at the end: the master's offset then
+    (``holds``) less the copy's (``has``).
     """
     seen = _moments(copies)
     has, holds, behind = _compared(seen)
