@@ -40,6 +40,7 @@ def standalone(folder: Path, memory: str, env: dict[str, str] | None = None) -> 
     for name in ("one", "two"):
         work = ["--cores", "1", "--memory", memory, "--work-dir", str(folder / name), "--host", "127.0.0.1", *ui]
         commands.append(["org.apache.spark.deploy.worker.Worker", *work, address])
+    folder.mkdir(parents=True, exist_ok=True)
     log = folder / "log"
     running: list[subprocess.Popen[bytes]] = []
     try:

@@ -1,4 +1,7 @@
-"""The message for workers whose Python cannot run tasks. tests/jobs/test_packed_environment.py has a real case."""
+"""The messages for workers whose Python cannot run tasks, and for stores that Spark cannot open.
+
+tests/jobs/test_packed_environment.py and tests/storage/test_standalone_nights.py have real cases.
+"""
 
 from __future__ import annotations
 
@@ -28,6 +31,25 @@ def test_one_line_names_the_problem_and_what_to_do(text: str, problem: str) -> N
     assert str(error).startswith(problem)
     assert "--archives environment.tar.gz#environment" in str(error)
     assert "\n" not in str(error)
+
+
+@pytest.mark.parametrize(
+    ("text", "lacking"),
+    [
+        (
+            "java.lang.RuntimeException: java.lang.ClassNotFoundException: Class "
+            "org.apache.hadoop.fs.s3a.S3AFileSystem not found",
+            "org.apache.hadoop.fs.s3a.S3AFileSystem",
+        ),
+        ('org.apache.hadoop.fs.UnsupportedFileSystemException: No FileSystem for scheme "gs"', "gs"),
+    ],
+)
+def test_a_store_that_spark_has_no_client_for_is_one_line(text: str, lacking: str) -> None:
+    with pytest.raises(InputError) as caught, known_errors():
+        raise RuntimeError(f"An error occurred while calling o226.load.\n: {text}\n\tat org.apache.spark")
+    assert f"no Hadoop client for them ({lacking})" in str(caught.value)
+    assert "--packages" in str(caught.value)
+    assert "\n" not in str(caught.value)
 
 
 def test_other_errors_keep_their_text() -> None:

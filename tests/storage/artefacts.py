@@ -30,6 +30,13 @@ HADOOP = Artefacts(
     # pyspark has these JARs of the same version.
     excluded=("org.apache.hadoop:hadoop-client-api", "org.apache.hadoop:hadoop-client-runtime", "junit:*"),
 )
+# Spark's client of S3, which nights on Spark need. Half a gigabyte: it is resolved by the long test that uses it.
+HADOOP_AWS = Artefacts(
+    "storage/hadoop-aws-3.4.2",
+    "org.apache.hadoop",
+    "3.4.2",
+    {"hadoop-aws": "d2d24e6b715b5656b9d238bf13b6682a07e2004dd36aad74a73aeb854319f4d9"},
+)
 # What Hadoop's servers need of pyspark's JARs.
 OF_PYSPARK = (
     "hadoop-client-api",

@@ -13,8 +13,9 @@ import pytest
 
 from reliability.table_rows import read_tables
 from standalone_cluster import environment, standalone
+from storage.artefacts import HADOOP_AWS
 from storage.conftest import CleanNight
-from storage.stores import Store
+from storage.stores import S3Store, Store
 from tests_shared import ROOT, SAMPLE, run
 
 BIN = Path(sys.executable).parent
@@ -29,13 +30,19 @@ def master(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield address
 
 
-def submitted(store: Store, master: str, recording: str) -> str:
-    """Run the nightly job on the workers, which have no variables of the store. Return its output."""
+def submit(store: Store, master: str, recording: str, *options: str) -> subprocess.CompletedProcess[str]:
+    """Run the nightly job on the workers, which have no variables of the store."""
     command = [str(BIN / "spark-submit"), "--master", master, "--conf", "spark.executor.memory=1g"]
-    command += [str(ROOT / "jobs" / "nightly.py"), "--recording", recording, "--conf", CONF]
+    command += [*options, str(ROOT / "jobs" / "nightly.py"), "--recording", recording, "--conf", CONF]
     command += ["--warehouse", f"{store.uri}/warehouse"]
     env = environment() | store.environment
-    done = subprocess.run(command, env=env, capture_output=True, text=True, check=False, timeout=1200)
+    return subprocess.run(command, env=env, capture_output=True, text=True, check=False, timeout=1200)
+
+
+def submitted(store: Store, master: str, recording: str) -> str:
+    """Run the job with Spark's client of the store. Return its output."""
+    jars = HADOOP_AWS.class_path() if isinstance(store, S3Store) else []
+    done = submit(store, master, recording, *(["--jars", ",".join(jars)] if jars else []))
     assert done.returncode == 0, done.stderr[-3000:]
     return done.stdout + done.stderr
 
@@ -57,6 +64,10 @@ def test_night_on_two_workers(store: Store, master: str, tmp_path: Path) -> None
     wanted = read_tables(tmp_path / "local")
     clean = CleanNight(RECORDING, wanted)
     recording = store.put(Path(RECORDING), "recording")
+    if isinstance(store, S3Store):
+        lacking = submit(store, master, recording)
+        assert lacking.returncode == 2
+        assert "has no Hadoop client for them (org.apache.hadoop.fs.s3a.S3AFileSystem)" in lacking.stderr
     submitted(store, master, recording)
     copy = store.copy_of("warehouse", tmp_path / "copy")
     assert not clean.wrong_in(copy, recording)

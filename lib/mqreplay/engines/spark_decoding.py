@@ -116,7 +116,7 @@ class SparkNewRows:
     def commit(self, replaced: RowFilter | None) -> None:
         """As NewRows.commit."""
         files = max(2, -(-self.count // FILE_ROWS))
-        self.tables.warehouse.commit_frame(self.table.name, self._frame().coalesce(files), replaced)
+        self.tables.commit(self.table.name, self._frame().coalesce(files), replaced)
 
     def _frame(self) -> DataFrame:
         """Return the rows with all columns of the table."""

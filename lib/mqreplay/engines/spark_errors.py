@@ -1,4 +1,4 @@
-"""Errors of Spark's tasks that a user can mend, as mqreplay's own."""
+"""Errors of Spark that a user can mend, as mqreplay's own."""
 
 from __future__ import annotations
 
@@ -12,18 +12,19 @@ from mqreplay.errors import InputError, MqreplayError, StoreError, StoreUnavaila
 NO_MODULE = re.compile(r"No module named '?(\w+)")
 NO_PROGRAM = re.compile(r'Cannot run program "([^"]+)"')
 OTHER_VERSION = re.compile(r"Python in worker has different version: ([\d.]+) than that in driver: ([\d.]+)")
+NO_CLIENT = re.compile(r"Class (org\.apache\.hadoop\.fs\.[\w.]+) not found|No FileSystem for scheme \"?(\w+)")
 STORE_ERROR = re.compile(r"mqreplay\.errors\.(StoreError|StoreUnavailable): (.+)")
 
 
 @contextmanager
 def known_errors() -> Iterator[None]:
-    """Raise errors of tasks that are about a store or the workers' Python in one line that says what to do."""
+    """Raise errors that are about a store or the workers' Python in one line that says what to do."""
     try:
         yield
     except MqreplayError:
         raise
     except Exception as error:
-        known = _of_store(error) or _of_workers(error)
+        known = _of_store(error) or _of_store_client(error) or _of_workers(error)
         if known is not None:
             raise known from None
         raise
@@ -35,6 +36,18 @@ def _of_store(error: Exception) -> StoreError | None:
     if found is None:
         return None
     return StoreUnavailable(found[2]) if found[1] == "StoreUnavailable" else StoreError(found[2])
+
+
+def _of_store_client(error: Exception) -> InputError | None:
+    """Return which class of Hadoop Spark lacks to open the tables; None if that is not the reason."""
+    found = NO_CLIENT.search(str(error))
+    if found is None:
+        return None
+    return InputError(
+        f"Spark cannot open the tables: it has no Hadoop client for them ({found[1] or found[2]}); give spark-submit "
+        "--packages with the client in the version of Spark's Hadoop (docs/stores.md), or use --engine local, which "
+        "needs none"
+    )
 
 
 def _of_workers(error: Exception) -> MqreplayError | None:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from mqreplay.engines.spark_errors import known_errors
 from mqreplay.lake.buckets import BUCKETS, SEPARATOR, Key
 from mqreplay.lake.row_filter import Days, RowFilter
 from mqreplay.lake.warehouse import Warehouse
@@ -40,13 +41,22 @@ class SparkTables:
 
     def replace(self, table: str, rows: DataFrame, cluster: str, day: dt.date) -> None:
         """Replace the rows of a cluster and day."""
-        self.warehouse.commit_frame(table, rows, RowFilter(cluster, days=frozenset({day})))
+        self.commit(table, rows, RowFilter(cluster, days=frozenset({day})))
+
+    def commit(self, table: str, rows: DataFrame, replaced: RowFilter | None) -> None:
+        """As Warehouse.commit_frame. Raises InputError if Spark cannot open the table's folder."""
+        with known_errors():
+            self.warehouse.commit_frame(table, rows, replaced)
 
     def of_cluster(self, table: str, cluster: str, days: Days, columns: Sequence[str] | None = None) -> DataFrame:
-        """Return columns of the rows of a cluster and some days: all except the cluster if ``columns`` is None."""
+        """Return columns of the rows of a cluster and some days: all except the cluster if ``columns`` is None.
+
+        Raises InputError if Spark cannot open the table's folder.
+        """
         names = columns if columns is not None else self.columns(table)
         wanted = days.of_cluster(cluster).partitions_sql(self.warehouse.contracts[table].by_day)
-        return self.warehouse.spark_table(self.session, table).where(wanted).select(*names)
+        with known_errors():
+            return self.warehouse.spark_table(self.session, table).where(wanted).select(*names)
 
     def columns(self, table: str) -> list[str]:
         """Return the columns of a table without the cluster, in order."""
