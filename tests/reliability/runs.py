@@ -17,6 +17,10 @@ LIB = Path(__file__).parents[2] / "lib"
 PROGRESS = re.compile(r" *\d+\.\d s  ")  # how a progress line begins
 PATIENCE_S = 300
 VICTIMS = ("driver", "java", "worker", "all")
+MQREPLAY = ["-m", "mqreplay.cli"]
+# The driver commits small tables itself: with this, Spark writes all of them, as those of a large night.
+BY_SPARK_ALONE = "from mqreplay.engines import spark_tables; spark_tables.FEW_ROWS = 0"
+BY_SPARK_ALONE += "; import sys; from mqreplay.cli.command_line import main; sys.exit(main())"
 WORKERS = ("pyspark.daemon", "multiprocessing.spawn")  # in the command of a process that runs tasks: Spark's, local's
 
 
@@ -62,16 +66,18 @@ class Run:
 
 
 @contextmanager
-def started(folder: Path, command: list[str], environment: dict[str, str] | None = None) -> Iterator[Run]:
+def started(
+    folder: Path, command: list[str], environment: dict[str, str] | None = None, program: list[str] | None = None
+) -> Iterator[Run]:
     """Run `mqreplay COMMAND` in a group of its own; nothing of it is left when the block ends.
 
-    ``folder`` takes what it says and what it keeps temporarily.
+    ``folder`` takes what it says and what it keeps temporarily; ``program`` are Python's arguments before the command.
     """
     scratch = folder / "scratch"
     scratch.mkdir(parents=True, exist_ok=True)
     with (folder / "stdout").open("wb") as out, (folder / "stderr").open("wb") as errors:
         process = subprocess.Popen(
-            [sys.executable, "-m", "mqreplay.cli", *command],
+            [sys.executable, *(program or MQREPLAY), *command],
             env={**_environment(scratch), **(environment or {})},
             stdin=subprocess.DEVNULL,
             stdout=out,

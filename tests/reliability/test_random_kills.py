@@ -19,7 +19,7 @@ from reliability.crash_recovery import RECOVERIES, Scenario, wrong_after
 from reliability.file_faults import FileFaults, Operation
 from reliability.histories import Histories
 from reliability.recordings import State
-from reliability.runs import Run, outlived, started, wait_until
+from reliability.runs import BY_SPARK_ALONE, Run, outlived, started, wait_until
 
 Kill = tuple[str, signal.Signals]
 
@@ -139,7 +139,8 @@ def _running(
         shutil.copytree(its.warehouse(scenario.before), warehouse)
     layer = FileFaults(library, folder / "layer", warehouse)
     command = [scenario.step, night, "--warehouse", str(warehouse), "--engine", engine]
-    with started(folder / "run", command, layer.environment) as run:
+    program = ["-c", BY_SPARK_ALONE] if engine == "spark" else None
+    with started(folder / "run", command, layer.environment, program) as run:
         yield run, layer
 
 

@@ -76,8 +76,11 @@ class SparkPassRunner:
         from pyspark import StorageLevel
 
         data = packed(task)
-        rows = self._union(tables, shards if step.is_dealt else [], task.inputs)
-        made = rows.mapInArrow(lambda batches: run_partition(data, batches), PACKED_SQL)
+        # Rows that are not dealt need no union: a task has those of one table.
+        together = [tables] if step.is_dealt else [[table] for table in tables]
+        rows = [self._union(each, shards if step.is_dealt else [], task.inputs) for each in together]
+        parts = [each.mapInArrow(lambda batches: run_partition(data, batches), PACKED_SQL) for each in rows]
+        made = reduce(lambda one, other: one.union(other), parts)
         if self._has_few_rows(tables):
             with known_errors():
                 found = made.collect()

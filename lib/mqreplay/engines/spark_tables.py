@@ -45,6 +45,10 @@ class SparkTables:
 
     def commit(self, table: str, rows: DataFrame, replaced: RowFilter | None) -> None:
         """As Warehouse.commit_frame. Raises InputError if Spark cannot open the table's folder."""
+        writer = self.warehouse.writer(table)
+        for name in writer.schema.names:
+            if name not in writer.repeating:
+                self.session.conf.set(f"parquet.enable.dictionary#{name}", "false")
         with known_errors():
             self.warehouse.commit_frame(table, rows, replaced)
 

@@ -59,6 +59,8 @@ TUNING = {
     # Batches end only at 10,000 rows: Spark would sum the bytes of all columns after each row for Python.
     "spark.sql.execution.arrow.maxBytesPerBatch": "2147483647",
     "spark.sql.parquet.compression.codec": "zstd",
+    # Without it, Spark would sort the rows by partition, though a write has only one or few of them.
+    "spark.sql.maxConcurrentOutputFileWriters": "8",
     # Idle workers end without a traceback when the session ends.
     "spark.python.daemon.module": "mqreplay.lake.worker_daemon",
     # A task has one core: kernels with more threads would compete.
@@ -93,7 +95,11 @@ RUNNING = (
     ("spark.sql.shuffle.partitions", "2", "200"),
 )
 # Each step of growth of these would cost a full collection, or a sweep of compiled code.
-JAVA = "-XX:+UseParallelGC -XX:MetaspaceSize=384m -XX:ReservedCodeCacheSize=512m"
+# The second compiler takes only code that runs long: by default it took 33 of the 170 CPU seconds of a medium night.
+JAVA = (
+    "-XX:+UseParallelGC -XX:MetaspaceSize=384m -XX:ReservedCodeCacheSize=512m -XX:Tier4InvocationThreshold=100000 "
+    "-XX:Tier4MinInvocationThreshold=20000 -XX:Tier4CompileThreshold=200000 -XX:Tier4BackEdgeThreshold=1000000"
+)
 # Short work ends before Java's second compiler pays off (48 of 190 s of processor time).
 JAVA_SMALL = "-XX:TieredStopAtLevel=1"
 # Unix sockets between Java and Python: with TCP, both ends once waited forever for each other (docs/adr/0022).
