@@ -14,7 +14,6 @@ from mqreplay.evidence.brokers.listed_brokers import CHANGES, UNLISTED
 from mqreplay.evidence.brokers.slave_configs import DRIFT
 from mqreplay.evidence.brokers.slave_reads import slave_reads
 from mqreplay.evidence.lags.growing_lag import advances_of_shard
-from mqreplay.evidence.lags.held_standstills import held_standstills, refused_pulls_of_shard
 from mqreplay.evidence.lags.revive_lags import revive_lags_of_shard
 from mqreplay.evidence.members.ownership import pulled_queues_of_shard
 from mqreplay.evidence.messages.deliveries import (
@@ -27,6 +26,7 @@ from mqreplay.evidence.offsets.asked_resets import asked_resets
 from mqreplay.evidence.offsets.odd_offsets import odd_offsets_of_answers, odd_offsets_of_shard
 from mqreplay.evidence.offsets.offset_causes import offset_resets
 from mqreplay.evidence.offsets.queue_ends import queue_ends
+from mqreplay.evidence.offsets.standstills import held_standstills, refused_pulls_of_shard
 from mqreplay.findings.brokers import refusals_of_shard
 from mqreplay.findings.clocks import activity_of_shard
 from mqreplay.findings.every import KINDS, all_findings, finish

@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from mqreplay.evidence.brokers.broker_outages import BROKER, ROUTE, with_outage
-from mqreplay.evidence.lags.held_standstills import REFUSED
+from mqreplay.evidence.offsets.standstills import REFUSED
 from mqreplay.evidence.time_spans import with_session
 from mqreplay.evidence_advice import Need
 from mqreplay.findings.finding_evidence import FindingEvidence

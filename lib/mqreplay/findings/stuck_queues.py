@@ -54,7 +54,7 @@ STUCK_QUEUE = FindingKind(
 
 
 def stuck_findings(standstills: pl.DataFrame, cluster: str, gap_s: int) -> pl.DataFrame:
-    """Return STUCK_QUEUE, of held_standstills.py's frame.
+    """Return STUCK_QUEUE, of the frame of standstills.held_standstills.
 
     Standstills of one group and topic that are ``gap_s`` seconds apart or less are one finding.
     """

@@ -10,10 +10,10 @@ import polars as pl
 from mqreplay.evidence.brokers.slave_configs import slave_config_drift
 from mqreplay.evidence.client_clocks import client_clocks
 from mqreplay.evidence.lags.growing_lag import with_stopped
-from mqreplay.evidence.lags.held_standstills import held_standstills
 from mqreplay.evidence.messages.pop_orders import blocked_orders
 from mqreplay.evidence.night_facts import NightFacts
 from mqreplay.evidence.offsets.odd_offsets import odd_offsets_of_answers
+from mqreplay.evidence.offsets.standstills import held_standstills
 from mqreplay.findings.finding_evidence import FindingEvidence, Polled
 from mqreplay.findings.snapshots import refused_snapshots
 from mqreplay.replay.break_evidence import BreakEvidence

@@ -24,7 +24,6 @@ from mqreplay.evidence.brokers.broker_outages import answers_of_shard, errors_of
 from mqreplay.evidence.brokers.slave_reads import slave_reads
 from mqreplay.evidence.client_clocks import client_clocks, clock_samples
 from mqreplay.evidence.lags.growing_lag import advances_of_shard
-from mqreplay.evidence.lags.held_standstills import refused_pulls_of_shard
 from mqreplay.evidence.lags.revive_lags import revive_lags_of_shard
 from mqreplay.evidence.members.membership import commit_signs_of_shard, pull_signs_of_shard, pulling_groups_of_shard
 from mqreplay.evidence.members.ownership import pulled_queues_of_shard
@@ -36,6 +35,7 @@ from mqreplay.evidence.offsets.offset_causes import moved_resets_of_shard, offse
 from mqreplay.evidence.offsets.queue_ends import queue_ends
 from mqreplay.evidence.offsets.queue_events import QueueEvents, last_copies, queue_events
 from mqreplay.evidence.offsets.reset_effects import applied_resets_of_shard
+from mqreplay.evidence.offsets.standstills import refused_pulls_of_shard
 from mqreplay.findings.brokers import refusals_of_shard
 from mqreplay.findings.clocks import activity_of_shard
 from mqreplay.findings.messages import returned_ends_of_shard

@@ -1,6 +1,6 @@
 """Lag that grows: messages arrive in a queue, and the group's offset does not advance, whoever holds the queue.
 
-Standstills of queues that a member held are findings of their own (held_standstills.py). The others are of groups whose
+Standstills of queues that a member held are findings of their own (standstills.py). The others are of groups whose
 queues nobody is known to hold: clients of POP and gRPC, pull consumers that report no queues, groups whose last member
 left.
 """

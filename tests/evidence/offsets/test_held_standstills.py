@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mqreplay.evidence.lags.held_standstills import held_standstills, refused_pulls_of_shard
 from mqreplay.evidence.offsets.queue_events import groups_with_accepted_commits_of_shard, queue_events
-from mqreplay.evidence.offsets.standstills import standstill_spans
+from mqreplay.evidence.offsets.standstills import held_standstills, refused_pulls_of_shard, standstill_spans
 from silver_moments import at
 from silver_rows import rows
 
