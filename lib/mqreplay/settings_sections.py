@@ -25,7 +25,7 @@ class SparkSettings:
     driver_memory: str = setting(
         "",
         "",
-        "heap of the driver; empty: the one of spark-submit, else 3g, enough for a night of a few clusters",
+        "heap of the driver; empty: the one of spark-submit, else 2g, enough for a night of a few clusters",
         "When a run ends with `memory is short`, or a night has more than a few million pulls.",
     )
     extra: dict[str, str] = field(

@@ -53,7 +53,8 @@ class FilePassRunner:
         writers = {table: self._target.writer(table) for table in step.gold} if self._target is not None else {}
         self._files |= {table: [] for table in step.gold}
         keys = {table.name: table.key for table in step.tables if table.key is not None}
-        shared = _Shared(step, inputs, replace(self._source, keys=keys), writers)
+        unread = {table.name: table.unread for table in step.tables}
+        shared = _Shared(step, inputs, replace(self._source, keys=keys, unread=unread), writers)
         items: Sequence[Shard | FileRows] = shards
         if not step.is_dealt:
             items = self._source.pieces([table.name for table in step.tables], PIECE_ROWS)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -47,13 +47,19 @@ class RowFunction(Generic[Input, Setting]):
 class PassTable:
     """A table that a pass reads. Rows with the same ``key`` go to the same task; without a key, to any task.
 
-    ``columns`` None: all except the cluster. The columns of ``function`` follow them.
+    ``columns`` None: all except the cluster and ``unread``. The columns of ``function`` follow them.
     """
 
     name: str
     key: Key | None = None
     columns: tuple[str, ...] | None = None
     function: RowFunction[Any, Any] | None = None
+    unread: tuple[str, ...] = ()
+
+    def names(self, schema: Iterable[str]) -> list[str]:
+        """Return which columns of the table's schema a pass gets, without those of ``function``."""
+        read = schema if self.columns is None else self.columns
+        return [name for name in read if name != "cluster" and name not in self.unread]
 
 
 @dataclass(frozen=True)

@@ -46,18 +46,23 @@ class CountedRows(RowSource, Protocol):
 
 @dataclass(frozen=True)
 class FileRows:
-    """Rows in the files of tables. ``keys``: by table, the key of its shards; files with buckets are sorted by it."""
+    """Rows in the files of tables.
+
+    By table: ``keys`` of its shards (files with buckets are sorted by it); ``unread`` columns, which all columns lack.
+    """
 
     cluster: str
     files: Mapping[str, TableFiles]
     keys: Mapping[str, Key] = field(default_factory=dict)
+    unread: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def read(
         self, table: str, days: Days, wanted: pl.Expr, of: Wanted = None, columns: Sequence[str] | None = None
     ) -> pl.DataFrame:
         """As RowSource.read."""
         files = self.files[table]
-        names = columns if columns is not None else _names(files.schema)
+        gone = self.unread.get(table, ())
+        names = columns if columns is not None else [name for name in _names(files.schema) if name not in gone]
         mine = days.of_cluster(self.cluster).condition & wanted
         if isinstance(of, Shard):
             return read_files(files, names, mine, Buckets(of.low, of.high, self.keys[table]))

@@ -138,6 +138,8 @@ class SparkPassRunner:
         names = [*(table.name for table in step.tables), *step.gold]
         schemas = {name: _without_cluster(contracts[name].arrow_schema) for name in names}
         for table in step.tables:
+            schema = schemas[table.name]
+            schemas[table.name] = pa.schema([schema.field(name) for name in table.names(schema.names)])
             if (of_row := table.function) is not None:
                 answers = contracts[of_row.table].arrow_schema
                 schemas[table.name] = pa.schema([*schemas[table.name], *(answers.field(name) for name in of_row.gives)])
@@ -151,7 +153,8 @@ class SparkPassRunner:
         numbers = self._task_numbers(shards)
         parts = []
         for table in tables:
-            rows = self._tables.of_cluster(table.name, self._cluster, self._days[table.name], table.columns)
+            names = table.names(self._tables.columns(table.name))
+            rows = self._tables.of_cluster(table.name, self._cluster, self._days[table.name], names)
             if table.function is not None:
                 read, answers = (self._tables.warehouse.contracts[name] for name in (table.name, table.function.table))
                 rows = with_computed(rows, table.function, inputs, read, answers)

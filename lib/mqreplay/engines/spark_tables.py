@@ -52,15 +52,14 @@ class SparkTables:
         with known_errors():
             self.warehouse.commit_frame(table, rows, replaced)
 
-    def of_cluster(self, table: str, cluster: str, days: Days, columns: Sequence[str] | None = None) -> DataFrame:
-        """Return columns of the rows of a cluster and some days: all except the cluster if ``columns`` is None.
+    def of_cluster(self, table: str, cluster: str, days: Days, columns: Sequence[str]) -> DataFrame:
+        """Return columns of the rows of a cluster and some days.
 
         Raises InputError if Spark cannot open the table's folder.
         """
-        names = columns if columns is not None else self.columns(table)
         wanted = days.of_cluster(cluster).partitions_sql(self.warehouse.contracts[table].by_day)
         with known_errors():
-            return self.warehouse.spark_table(self.session, table).where(wanted).select(*names)
+            return self.warehouse.spark_table(self.session, table).where(wanted).select(*columns)
 
     def columns(self, table: str) -> list[str]:
         """Return the columns of a table without the cluster, in order."""

@@ -106,7 +106,7 @@ JAVA_SMALL = "-XX:TieredStopAtLevel=1"
 SOCKETS, SOCKETS_DIR = "spark.python.unix.domain.socket.enabled", "spark.python.unix.domain.socket.dir"
 SOCKET_PATH = 107  # largest length of a socket's path in bytes
 SOCKET_NAME = len("/.00000000-0000-0000-0000-000000000000.sock")
-HEAP = "3g"  # of the driver, where neither the settings nor spark-submit set it
+HEAP = "2g"  # of the driver, where neither the settings nor spark-submit set it
 CATALOG, DATABASES, DERBY = "spark.sql.catalogImplementation", "spark.sql.warehouse.dir", "derby.system.home"
 EXECUTORS_JAVA, LOCAL_DIR = "spark.executor.extraJavaOptions", "spark.local.dir"
 # Spark in one process also opens ports on the loopback device. It makes a secret for each session.

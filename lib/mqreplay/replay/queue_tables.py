@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from mqreplay.engines.passes import PassTable
@@ -12,7 +13,19 @@ QUEUE: Final = key_of(("broker_name", "topic", "queue_id"))
 # A message in a retry topic belongs to the queue that it came from.
 DELIVERY: Final = key_of(("broker_name", "queue_topic|topic", "queue_id"))
 
-SILVER: Final = {name: PassTable(f"silver.{name}", DELIVERY if name == "consume" else QUEUE) for name in BY_QUEUE}
+# Columns that no judgement of queues reads: each costs time and memory for millions of rows.
+UNREAD: Final[Mapping[str, tuple[str, ...]]] = {
+    "pull": (
+        *("max_msg_nums", "suspend_timeout_ms", "sub_version", "expression", "expression_type", "response_name"),
+        *("body_bytes", "msg_count", "first_born_ts", "source_digest"),
+    ),
+    "offset_commit": ("answer_offset", "response_name"),
+    "consume": ("store_size",),
+}
+SILVER: Final = {
+    name: PassTable(f"silver.{name}", DELIVERY if name == "consume" else QUEUE, unread=UNREAD.get(name, ()))
+    for name in BY_QUEUE
+}
 LOWERED_OFFSETS: Final = PassTable(f"silver.{LOWERED}", QUEUE)
 OFFSETS_BEFORE: Final = PassTable(CHECKPOINT, QUEUE)
 PULL_ROUTES: Final = PassTable("gold.pull_route", QUEUE)
