@@ -121,6 +121,9 @@ def test_spark_counts_and_writes_what_files_do(
         assert len(now) == 205
     assert len(found) == len(expected) > 2
     assert {each.tasks["stats"].item() for each in found} == {4}
+    (columns,) = {tuple(each.columns["name"]) for each in [*found, *expected]}
+    unread = {"cluster", "remark", "error"}
+    assert list(columns) == [c.name for c in warehouse.contracts["silver.pull"].columns if c.name not in unread]
 
 
 def test_a_large_queue_is_a_task_alone_and_starts_first(spark: Any, warehouse: Warehouse) -> None:

@@ -20,9 +20,10 @@ QUEUE_COLUMNS = ["broker_name", "topic", "queue_id"]
 
 @dataclass(frozen=True)
 class Counted:
-    """The pulls of each queue of a task, its routes of the day before, and a table of which it has all rows."""
+    """The pulls of each queue of a task, the columns of a pull, its routes of the day before, and a whole table."""
 
     queues: pl.DataFrame
+    columns: pl.DataFrame
     before: pl.DataFrame
     tasks: pl.DataFrame
 
@@ -36,7 +37,8 @@ def count_pulls(source: CountedRows, shard: Shard, factor: int, gold: GoldRows) 
     stats = source.read("silver.topic_stats", of_day, pl.lit(True))
     tasks = pl.DataFrame({"process": [os.getpid()], "queues": [len(queues)], "stats": [len(stats)]})
     gold.add("gold.queue_progress", progress(queues))
-    return Counted(queues, before.select(QUEUE_COLUMNS), tasks)
+    columns = pl.DataFrame({"name": pulls.columns})
+    return Counted(queues, columns, before.select(QUEUE_COLUMNS), tasks)
 
 
 def progress(queues: pl.DataFrame) -> pl.DataFrame:
@@ -58,6 +60,6 @@ def progress(queues: pl.DataFrame) -> pl.DataFrame:
 
 COUNT_PASS = Pass(
     count_pulls,
-    (PassTable("silver.pull", QUEUE), PULL_ROUTES, PassTable("silver.topic_stats")),
+    (PassTable("silver.pull", QUEUE, unread=("remark", "error")), PULL_ROUTES, PassTable("silver.topic_stats")),
     ("gold.queue_progress",),
 )

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import polars as pl
 
+from last_instants import last_instant_of_shard
 from mqreplay.evidence.night_facts import CHANGE, COMMIT, PULL, NightFacts, Survey, night_facts, survey
-from mqreplay.evidence.offsets.queue_events import last_instant, last_instant_of_shard, queue_events
+from mqreplay.evidence.offsets.queue_events import last_instant, queue_events
 from silver_moments import BEGAN, at
 from silver_rows import rows
 

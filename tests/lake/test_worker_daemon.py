@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import select
 import signal
@@ -9,12 +10,15 @@ import socket
 import subprocess
 import sys
 import tempfile
+import zipfile
+import zipimport
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+from mqreplay.lake.worker_daemon import forget_zip_importers
 from tests_shared import ROOT
 
 DAEMON = "mqreplay.lake.worker_daemon"
@@ -64,6 +68,19 @@ def test_a_worker_whose_socket_is_closed_says_nothing(sent: bytes) -> None:
 def test_pysparks_own_prints_a_traceback() -> None:
     # Once it does not, mqreplay's is needed no more.
     assert "BrokenPipeError" in worker_end("pyspark.daemon", b"")
+
+
+def test_zips_are_not_listed_again_and_still_imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    archive = tmp_path / "modules.zip"
+    with zipfile.ZipFile(archive, "w") as made:
+        made.writestr("zipped_one.py", "")
+        made.writestr("zipped_two.py", "")
+    monkeypatch.syspath_prepend(str(archive))
+    importlib.import_module("zipped_one")
+    assert isinstance(sys.path_importer_cache[str(archive)], zipimport.zipimporter)
+    forget_zip_importers()
+    assert not [path for path, one in sys.path_importer_cache.items() if isinstance(one, zipimport.zipimporter)]
+    assert importlib.import_module("zipped_two").__file__ == f"{archive}{os.sep}zipped_two.py"
 
 
 def test_the_session_uses_it(spark) -> None:

@@ -24,7 +24,7 @@ CLOSED = (BrokenPipeError, ConnectionResetError, EOFError)  # what Java's end of
 
 def main(infile: BinaryIO, outfile: BinaryIO) -> None:
     """Run one task as pyspark.worker does. Exit without a message if Java has closed the socket."""
-    _forget_zip_importers()
+    forget_zip_importers()
     try:
         worker.main(infile, outfile)
     except CLOSED:
@@ -37,7 +37,7 @@ def main(infile: BinaryIO, outfile: BinaryIO) -> None:
             _discard(outfile)
 
 
-def _forget_zip_importers() -> None:
+def forget_zip_importers() -> None:
     """Leave nothing for invalidate_caches() to read again; the next import makes an importer with the known list."""
     for path, importer in list(sys.path_importer_cache.items()):
         if isinstance(importer, zipimporter):

@@ -10,6 +10,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
+from last_instants import last_instant_of_shard
 from mqreplay.decisions.failover_exposure import failover_exposure, lacked_by_minute, lacked_of_shard
 from mqreplay.decisions.group_status import group_status, merged_status, status_of_shard
 from mqreplay.decisions.offset_continuity import skips, suspects
@@ -25,7 +26,6 @@ from mqreplay.evidence.offsets.queue_events import (
     groups_with_accepted_commits_of_shard,
     last_copies,
     last_instant,
-    last_instant_of_shard,
     queue_events,
 )
 from mqreplay.evidence.offsets.slave_copies import both_files

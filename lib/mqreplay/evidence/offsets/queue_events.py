@@ -189,15 +189,8 @@ def accepted_commits(offset_commit: pl.DataFrame) -> pl.DataFrame:
     return offset_commit.filter(_IS_COMMIT & _ACCEPTED)
 
 
-def last_instant_of_shard(events: QueueEvents) -> int | None:
-    """Return the last commit that counts or end of a queue among the events (epoch ms); see last_instant."""
-    counts, _ = events.numbers("counts")
-    at = [events.known("at", np.flatnonzero(counts)), events.ends.at]
-    return max((int(some.max()) // 1000 for some in at if len(some)), default=None)
-
-
 def last_instant(parts: Iterable[int | None], topic_stats: pl.DataFrame) -> int | None:
-    """Return the last commit or end of a queue in the recording (epoch ms), from last_instant_of_shard's parts.
+    """Return the last commit or end of a queue in the recording (epoch ms), from those of its parts.
 
     If all groups stop, the brokers' ends prove that the recording continued.
     """
