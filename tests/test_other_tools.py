@@ -147,6 +147,7 @@ def test_spark_sql(folder: Path) -> None:
     assert {path.name for path in folder.iterdir()} == GIVEN
 
 
+@pytest.mark.long
 def test_thrift_server_and_a_jdbc_client(folder: Path) -> None:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))

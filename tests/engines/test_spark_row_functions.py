@@ -70,7 +70,8 @@ def kind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Non
 
 @pytest.mark.usefixtures("kind")
 def test_the_column_has_the_verdicts_of_the_law(spark: Any, warehouse: Warehouse) -> None:
-    rebalances = SparkTables(spark, warehouse).of_cluster("silver.rebalance", CLUSTER, Days())
+    tables = SparkTables(spark, warehouse)
+    rebalances = tables.of_cluster("silver.rebalance", CLUSTER, Days(), tables.columns("silver.rebalance"))
     read, answers = warehouse.contracts["silver.rebalance"], warehouse.contracts["gold.allocation"]
     judged = with_computed(rebalances, OF_SETTINGS, STRATEGIES, read, answers)
     assert judged.columns == [*rebalances.columns, *VERDICT]

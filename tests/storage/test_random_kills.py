@@ -20,8 +20,6 @@ from storage.s3_server import S3Server
 from storage.stores import Store, hdfs_store, s3_store
 
 KILLS = 50  # on each store
-QUICK = (27,)  # of S3, while results are committed
-QUICK_OF_HDFS = ()
 VICTIMS = ("all", "driver")
 LATER_S = 0.1  # a kill comes up to so much after a request
 
@@ -74,17 +72,14 @@ def _measured(place: Place, clean: CleanNight, folder: Path) -> Place:
     return place
 
 
-def kills(quick: tuple[int, ...]) -> list[object]:
-    """Return all moments; those that are not quick are marked long."""
-    return [n if n in quick else pytest.param(n, marks=pytest.mark.long) for n in range(KILLS)]
-
-
-@pytest.mark.parametrize("number", kills(QUICK))
+@pytest.mark.long
+@pytest.mark.parametrize("number", range(KILLS))
 def test_killed_night_on_s3(of_s3: Place, clean: CleanNight, tmp_path: Path, number: int) -> None:
     assert not killed(of_s3, clean, tmp_path, number)
 
 
-@pytest.mark.parametrize("number", kills(QUICK_OF_HDFS))
+@pytest.mark.long
+@pytest.mark.parametrize("number", range(KILLS))
 def test_killed_night_on_hdfs(of_hdfs: Place, clean: CleanNight, tmp_path: Path, number: int) -> None:
     assert not killed(of_hdfs, clean, tmp_path, number)
 
