@@ -19,8 +19,14 @@ from standalone_cluster import environment, standalone
 from tests_shared import ROOT
 
 SUBMIT = Path(sys.executable).parent / "spark-submit"
-FIRST_FILE = "silver/*/*.parquet"  # tasks write rows
-FIRST_GOLD = "gold/*/_delta_log/*.json"  # decisions are replayed
+FIRST_FILE = "silver/*/cluster=*/*/*.parquet"  # tasks write rows
+FIRST_GOLD = "gold/*/_delta_log/*.json"  # decisions are replayed, and wait on the workers until they are written
+JOB = f"""
+import runpy
+from mqreplay.engines import spark_tables
+spark_tables.FEW_ROWS = 0  # Spark writes all tables, as those of a large night
+runpy.run_path({str(ROOT / "jobs" / "nightly.py")!r}, run_name="__main__")
+"""
 
 
 @pytest.mark.long
@@ -30,11 +36,14 @@ def test_same_tables(histories: dict[str, Histories], tmp_path: Path, program: s
     its, root = histories["nightly"], tmp_path / "warehouse"
     with standalone(tmp_path / "cluster", "1500m") as master, its.recordings.placed(State(0)) as night:
         command = [str(SUBMIT), "--master", master, "--conf", "spark.executor.memory=1g"]
-        command += [str(ROOT / "jobs" / "nightly.py"), "--recording", night, "--warehouse", str(root)]
+        job = tmp_path / "job.py"
+        job.write_text(JOB)
+        command += [str(job), "--recording", night, "--warehouse", str(root)]
         with (tmp_path / "said").open("w") as said:
             process = subprocess.Popen(command, env=environment(), stdout=said, stderr=said)
             try:
                 assert wait_until(lambda: process.poll() is not None or any(root.glob(moment)), 300)
+                assert process.poll() is None, (tmp_path / "said").read_text()[-3000:]
                 killed = below(os.getpid(), program)
                 assert killed, "no such process"
                 os.kill(killed[0], signal.SIGKILL)
@@ -49,7 +58,7 @@ def test_same_tables(histories: dict[str, Histories], tmp_path: Path, program: s
 
 def below(ancestor: int, program: str) -> list[int]:
     """Return the descendants of a process whose command names the Java program."""
-    listed = subprocess.run(["ps", "-eo", "pid=,ppid=,args="], capture_output=True, text=True, check=True)
+    listed = subprocess.run(["ps", "-wweo", "pid=,ppid=,args="], capture_output=True, text=True, check=True)
     lines = [line.split(None, 2) for line in listed.stdout.splitlines()]
     family = {ancestor}
     for _ in lines:
