@@ -19,6 +19,7 @@ import subprocess
 import sys
 from collections import defaultdict
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ from kept import Copied
 
 from mqreplay.ingest.offset_checkpoint import OffsetCheckpoint
 from mqreplay.lake.warehouse import Warehouse
-from mqreplay.night.nightly import run
+from mqreplay.night.nightly import COMMANDS, run
 from mqreplay.night.nightly_run import NightlyRun
 from mqreplay.night.steps import Span, Steps, digests, spans
 from mqreplay.night.validation import Validation
@@ -142,6 +143,7 @@ def timed_night(warehouse: Path, recordings: list[str]) -> dict[str, list[float]
     for phase in PHASES:
         if hasattr(NightlyRun, phase):
             setattr(NightlyRun, phase, timed(phase, getattr(NightlyRun, phase)))
+    COMMANDS["nightly"] = replace(COMMANDS["nightly"], of_cluster=(NightlyRun.replay, NightlyRun.validate))
     settings = load_settings()
     here = Settings(**{**vars(settings), "local": LocalSettings(processes=1)})
     run("nightly", str(warehouse), here, lambda text: None, recordings=recordings, engine="local")
