@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 
+from cluster.processes import free_port
 from made_warehouse import made_warehouse
 from mqreplay.lake.class_archive import archive_options
 from standalone_cluster import environment
@@ -149,9 +150,7 @@ def test_spark_sql(folder: Path) -> None:
 
 @pytest.mark.long
 def test_thrift_server_and_a_jdbc_client(folder: Path) -> None:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = int(probe.getsockname()[1])
+    port = free_port()
     server, client = (code.replace(PORT, str(port)) for code in examples("Thrift server and JDBC", "sh"))
     with thrift_server(server, port, folder):
         done = run(client, folder)

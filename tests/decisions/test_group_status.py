@@ -15,10 +15,7 @@ from mqreplay.core.burrow import STATUSES
 from mqreplay.core.burrow import group_status as law
 from mqreplay.decisions.group_status import PARTIAL, group_status, merged_status, status_of_shard
 from mqreplay.decisions.status_windows import WINDOWS, windows
-from mqreplay.evidence.offsets.queue_events import (
-    groups_with_accepted_commits_of_shard,
-    queue_events,
-)
+from mqreplay.evidence.offsets.queue_events import groups_with_accepted_commits_of_shard, queue_events
 from silver_moments import at
 from silver_rows import rows
 

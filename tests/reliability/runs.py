@@ -19,9 +19,12 @@ PATIENCE_S = 300
 VICTIMS = ("driver", "java", "worker", "all")
 MQREPLAY = ["-m", "mqreplay.cli"]
 # The driver commits small tables itself: with this, Spark writes all of them, as those of a large night.
-BY_SPARK_ALONE = "from mqreplay.engines import spark_tables; spark_tables.FEW_ROWS = 0"
-BY_SPARK_ALONE += "; import sys; from mqreplay.cli.command_line import main; sys.exit(main())"
-WORKERS = ("pyspark.daemon", "multiprocessing.spawn")  # in the command of a process that runs tasks: Spark's, local's
+SPARK_WRITES_ALL = "from mqreplay.engines import spark_tables; spark_tables.FEW_ROWS = 0"
+BY_SPARK_ALONE = f"{SPARK_WRITES_ALL}; import sys; from mqreplay.cli.command_line import main; sys.exit(main())"
+WORKERS = (
+    "mqreplay.lake.worker_daemon",
+    "multiprocessing.spawn",
+)  # in the command of a process that runs tasks: Spark's, local's
 
 
 @dataclass

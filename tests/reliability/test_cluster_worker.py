@@ -13,7 +13,7 @@ import pytest
 
 from reliability.histories import Histories
 from reliability.recordings import State
-from reliability.runs import wait_until
+from reliability.runs import SPARK_WRITES_ALL, wait_until
 from reliability.table_rows import difference, left_by_maintenance, read_tables
 from standalone_cluster import environment, standalone
 from tests_shared import ROOT
@@ -22,9 +22,8 @@ SUBMIT = Path(sys.executable).parent / "spark-submit"
 FIRST_FILE = "silver/*/cluster=*/*/*.parquet"  # tasks write rows
 FIRST_GOLD = "gold/*/_delta_log/*.json"  # decisions are replayed, and wait on the workers until they are written
 JOB = f"""
+{SPARK_WRITES_ALL}
 import runpy
-from mqreplay.engines import spark_tables
-spark_tables.FEW_ROWS = 0  # Spark writes all tables, as those of a large night
 runpy.run_path({str(ROOT / "jobs" / "nightly.py")!r}, run_name="__main__")
 """
 

@@ -107,8 +107,7 @@ class SparkPassRunner:
 
     def _commit(self, table: str, made: DataFrame | None, replaced: RowFilter | None) -> None:
         warehouse, few = self._tables.warehouse, self._few.get(table, [])
-        by_spark = made is not None and self._gold[table]
-        if made is not None and by_spark:
+        if made is not None and self._gold[table]:
             self._tables.replace(table, self._rows_of(made, table), self._cluster, self._day)
             return
         writer = warehouse.writer(table, {"cluster": self._cluster})

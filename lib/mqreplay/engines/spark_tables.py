@@ -46,6 +46,7 @@ class SparkTables:
     def commit(self, table: str, rows: DataFrame, replaced: RowFilter | None) -> None:
         """As Warehouse.commit_frame. Raises InputError if Spark cannot open the table's folder."""
         writer = self.warehouse.writer(table)
+        # Delta hands Parquet no options of a write, but all settings of the session: by column, without its table.
         for name in writer.schema.names:
             if name not in writer.repeating:
                 self.session.conf.set(f"parquet.enable.dictionary#{name}", "false")
