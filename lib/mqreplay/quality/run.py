@@ -19,7 +19,7 @@ from mqreplay.lake.row_filter import Days
 from mqreplay.lake.small_file import write_text
 from mqreplay.printable import json_text
 from mqreplay.quality.evidence import before_in_chain, gather, is_chained, rewinds_without_cause
-from mqreplay.quality.expectations.offset_continuity import EXPLAINED_COLUMN, REWINDS, ROW
+from mqreplay.quality.expectations.offset_continuity import EXPLAINED_COLUMN, REWINDS, ROW, true_of_all
 from mqreplay.quality.expectations.rows_conserved import COUNTED_BY_RECORD
 from mqreplay.quality.great import Great
 from mqreplay.quality.result import ValidationRow, row_of, sample_format
@@ -109,17 +109,20 @@ def make_views(tables: Tables, contract: Contract, days: Days = EVERY, before: s
     """
     needed = columns_needed(contract)
     rows = tables.rows(contract.name, needed, days, lost=True) + (f" UNION ALL {before}" if before else "")
-    sound = "".join(f", {condition} AS {quoted(name)}" for name, condition in truths(contract).items())
+    sound = truths(contract)
     view, ordered = view_names(contract)
     key = ", ".join(f"{quoted(name)} NULLS LAST" for name in contract.key)
     in_order = f"SELECT * FROM {view} ORDER BY {key}"
     if is_chained(contract):
-        tables.view(REWINDS, rewinds_without_cause(tables, days))
-        if tables.run(f"SELECT 1 FROM {REWINDS} LIMIT 1"):
+        tables.table(REWINDS, rewinds_without_cause(tables, days))
+        certain = true_of_all(tables.run, rows)
+        sound |= certain
+        if EXPLAINED_COLUMN not in certain:
             # What is sampled comes first: to sort millions of rows for it would take as long as all other rules.
             first = f"SELECT * FROM {view} WHERE NOT {EXPLAINED_COLUMN} ORDER BY {key}"
             in_order = f"({first}) UNION ALL (SELECT * FROM {view} WHERE {EXPLAINED_COLUMN})"
-    tables.view(view, f"SELECT *{sound} FROM ({rows}) AS {ROW}")
+    added = "".join(f", {condition} AS {quoted(name)}" for name, condition in sound.items())
+    tables.view(view, f"SELECT *{added} FROM ({rows}) AS {ROW}")
     tables.view(ordered, in_order)
 
 
