@@ -7,6 +7,7 @@ and name servers are by the recorder's clock.
 
 from __future__ import annotations
 
+import io
 from collections.abc import Sequence
 
 import numpy as np
@@ -42,6 +43,33 @@ def client_clocks(samples: Sequence[pl.DataFrame], skew_s: int) -> pl.DataFrame:
         for span in clock_spans([ClockSample(*row) for row in of_client.drop("client_id").rows()], most_ms)
     ]
     return pl.DataFrame(rows, SCHEMA, orient="row")
+
+
+class SuspectSamples:
+    """The samples of clients whose clock may be wrong, of all shards.
+
+    Any sample of a client may show that it is one, and then all of them count. So those of every client are kept, in a
+    tenth of their size.
+    """
+
+    def __init__(self, skew_s: int) -> None:
+        """Take no samples yet; ``skew_s`` is that of `client_clocks`."""
+        self._most_ms = skew_s * 1000
+        self._packed: list[io.BytesIO] = []
+        self._suspects = pl.DataFrame(schema={"client_id": pl.String})
+
+    def add(self, samples: pl.DataFrame) -> None:
+        """Add the rows of `clock_samples` of one shard."""
+        if samples.is_empty():
+            return
+        self._suspects = pl.concat([self._suspects, _surely_off(samples, self._most_ms)]).unique()
+        self._packed.append(samples.write_ipc(None, compression="zstd"))
+
+    def rows(self) -> pl.DataFrame:
+        """Return the samples of the suspects; no rows if no clock can be wrong."""
+        packed = self._packed if len(self._suspects) else []
+        theirs = [pl.read_ipc(each).join(self._suspects, on="client_id", how="semi") for each in packed]
+        return pl.concat([pl.DataFrame(schema=SAMPLES), *theirs])
 
 
 def by_recorders_clock(frame: pl.DataFrame, skewed: pl.DataFrame, *instants: str) -> pl.DataFrame:

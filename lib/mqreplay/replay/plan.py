@@ -154,7 +154,8 @@ class Replay:
             route_changes(context.raw["route"].filter(pl.col("client_id").is_not_null()), context.starts),
             unregistrations(context.small["heartbeat"]),
         )
-        return JudgedQueues(context, facts, shards, merged_queues(self.runner.run(QUEUE_PASS, shards, shared)))
+        results = self.runner.run(QUEUE_PASS, shards, shared)
+        return JudgedQueues(context, facts, shards, merged_queues(results, self.settings.findings.clock_skew_s))
 
     def judge_groups(self, context: ReplayContext) -> tuple[GroupResult, PopResult]:
         """Judge the groups: their rebalances, and what brokers gave those of POP."""

@@ -10,7 +10,7 @@ from typing import Final
 import polars as pl
 
 from mqreplay.decisions import status_windows
-from mqreplay.decisions.failover_exposure import lacked_of_shard
+from mqreplay.decisions.failover_exposure import lacked_by_minute, lacked_of_shard
 from mqreplay.decisions.group_status import merged_status, status_of_shard
 from mqreplay.decisions.offset_continuity import offset_continuity, skips, suspects
 from mqreplay.decisions.pull_route import pull_route
@@ -20,9 +20,14 @@ from mqreplay.decisions.slave_suggestion import slave_suggestion
 from mqreplay.engines.passes import GoldRows, Pass
 from mqreplay.engines.rows import RowSource
 from mqreplay.engines.shards import Shard
-from mqreplay.evidence.brokers.broker_outages import answers_of_shard, errors_of_shard, failovers_of_shard
+from mqreplay.evidence.brokers.broker_outages import (
+    answers_of_shard,
+    errors_of_shard,
+    failovers_of_shard,
+    merged_answers,
+)
 from mqreplay.evidence.brokers.slave_reads import slave_reads
-from mqreplay.evidence.client_clocks import client_clocks, clock_samples
+from mqreplay.evidence.client_clocks import SuspectSamples, client_clocks, clock_samples
 from mqreplay.evidence.lags.growing_lag import advances_of_shard
 from mqreplay.evidence.lags.revive_lags import revive_lags_of_shard
 from mqreplay.evidence.members.membership import commit_signs_of_shard, pull_signs_of_shard, pulling_groups_of_shard
@@ -44,10 +49,8 @@ from mqreplay.findings.topics import orphans_of_shard
 from mqreplay.replay.context import Frames, ReplayContext
 from mqreplay.replay.day import BY_QUEUE, LOWERED, NO_TIME, DayRows
 from mqreplay.replay.judged_rows import JudgedRows, add_judged
-from mqreplay.replay.merged import merged
+from mqreplay.replay.merged import MergedEarly, merged
 from mqreplay.replay.queue_tables import LOWERED_OFFSETS, OFFSETS_BEFORE, PULL_ROUTES, SILVER, SNAPSHOTS, TOPIC_STATS
-
-MERGED_AT_ONCE = 8  # frames of status
 
 
 @dataclass(frozen=True)
@@ -238,14 +241,24 @@ QUEUE_PASS: Final = Pass(
 )
 
 
-def merged_queues(parts: Iterable[QueueResult]) -> QueueResult:
-    """Return the results of all shards as one. Each shard has status of most groups and windows: it is merged early."""
+def merged_queues(parts: Iterable[QueueResult], skew_s: int) -> QueueResult:
+    """Return the results of all shards as one.
+
+    A shard has rows for most groups, brokers and minutes: they are merged early. Samples of clocks are of those clients
+    whose clock may be wrong by more than ``skew_s`` seconds.
+    """
     kept: list[QueueResult] = []
-    status: list[pl.DataFrame] = []
+    status, lacked, answers = MergedEarly(merged_status), MergedEarly(lacked_by_minute), MergedEarly(merged_answers)
+    samples = SuspectSamples(skew_s)
     for part in parts:
-        status.append(part.offsets.status)
-        if len(status) == MERGED_AT_ONCE:
-            status = [merged_status(status)]
-        kept.append(replace(part, offsets=replace(part.offsets, status=part.offsets.status.clear())))
+        status.add(part.offsets.status)
+        lacked.add(part.offsets.lacked)
+        answers.add(part.answers)
+        samples.add(part.clock_samples)
+        offsets = replace(part.offsets, status=part.offsets.status.clear(), lacked=part.offsets.lacked.clear())
+        kept.append(
+            replace(part, offsets=offsets, answers=part.answers.clear(), clock_samples=part.clock_samples.clear())
+        )
     whole = merged(kept)
-    return replace(whole, offsets=replace(whole.offsets, status=merged_status(status)))
+    offsets = replace(whole.offsets, status=status.rows(), lacked=lacked.rows())
+    return replace(whole, offsets=offsets, answers=answers.rows(), clock_samples=samples.rows())

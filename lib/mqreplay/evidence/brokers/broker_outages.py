@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Iterable
 
 import polars as pl
 
@@ -26,6 +27,11 @@ def answers_of_shard(pull: pl.DataFrame) -> pl.DataFrame:
     answered = pull.filter(pl.col("response_code").is_not_null())
     ts = pl.coalesce("response_ts", "request_ts").dt.truncate("1s")
     return answered.select(*BROKER, ts.alias("ts")).unique()
+
+
+def merged_answers(parts: Iterable[pl.DataFrame]) -> pl.DataFrame:
+    """Return the rows of `answers_of_shard` of several shards, each second of a broker once."""
+    return pl.concat([*parts]).unique()
 
 
 def errors_of_shard(pull: pl.DataFrame) -> pl.DataFrame:
