@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-from mqreplay.replay.merged import merged
+from mqreplay.replay.merged import AT_ONCE, MergedEarly, merged
 
 
 @dataclass(frozen=True)
@@ -45,3 +46,17 @@ def test_frames_of_other_columns_are_an_error() -> None:
     other = Outer(Inner(pl.DataFrame({"n": ["text"]})), pl.DataFrame({"m": [1]}))
     with pytest.raises(pl.exceptions.PolarsError):
         merged([result(1), other])
+
+
+@pytest.mark.parametrize("count", [1, AT_ONCE - 1, AT_ONCE, 3 * AT_ONCE + 1])
+def test_frames_merged_early_are_those_merged_at_the_end(count: int) -> None:
+    frames = [pl.DataFrame({"name": ["a", "bc"[number % 2]], "n": [number, 1]}) for number in range(count)]
+
+    def added_up(parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
+        assert len(parts) <= AT_ONCE
+        return pl.concat(parts).group_by("name").agg(pl.col("n").sum()).sort("name")
+
+    early = MergedEarly(added_up)
+    for frame in frames:
+        early.add(frame)
+    assert_frame_equal(early.rows(), pl.concat(frames).group_by("name").agg(pl.col("n").sum()).sort("name"))

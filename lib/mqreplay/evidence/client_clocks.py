@@ -30,13 +30,13 @@ def client_clocks(samples: Sequence[pl.DataFrame], skew_s: int) -> pl.DataFrame:
     """Return all time spans, in order, of each client whose clock was ever wrong by more than ``skew_s`` seconds.
 
     Columns: client_id and the fields of core's ClockSpan. ``samples`` are the rows of `clock_samples`, one frame per
-    shard. Only rows of clients with a possibly wrong clock are merged.
+    shard.
     """
     most_ms = skew_s * 1000
-    # Most clients are right and end here.
-    off = pl.concat([pl.DataFrame(schema={"client_id": pl.String}), *(_surely_off(part, most_ms) for part in samples)])
-    theirs = [part.join(off, on="client_id", how="semi") for part in samples]
-    of_clients = pl.concat([pl.DataFrame(schema=SAMPLES), *theirs]).sort("client_id").partition_by("client_id")
+    suspects = SuspectSamples(skew_s)
+    for part in samples:
+        suspects.add(part)
+    of_clients = suspects.rows().sort("client_id").partition_by("client_id")  # most clients are right and not in it
     rows = [
         (of_client["client_id"][0], *span)
         for of_client in of_clients
@@ -55,7 +55,7 @@ class SuspectSamples:
     def __init__(self, skew_s: int) -> None:
         """Take no samples yet; ``skew_s`` is that of `client_clocks`."""
         self._most_ms = skew_s * 1000
-        self._packed: list[io.BytesIO] = []
+        self._packed: list[bytes] = []
         self._suspects = pl.DataFrame(schema={"client_id": pl.String})
 
     def add(self, samples: pl.DataFrame) -> None:
@@ -63,7 +63,7 @@ class SuspectSamples:
         if samples.is_empty():
             return
         self._suspects = pl.concat([self._suspects, _surely_off(samples, self._most_ms)]).unique()
-        self._packed.append(samples.write_ipc(None, compression="zstd"))
+        self._packed.append(samples.write_ipc(None, compression="zstd").getvalue())
 
     def rows(self) -> pl.DataFrame:
         """Return the samples of the suspects; no rows if no clock can be wrong."""
