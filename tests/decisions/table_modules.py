@@ -158,8 +158,8 @@ def _calls(function: ast.FunctionDef) -> Iterator[ast.Call]:
 
 def _added(call: ast.Call, name: str) -> tuple[str, ast.expr] | None:
     """Return the table and the rows of gold.add(table, rows) and add_judged(gold, table, rows)."""
-    is_add = isinstance(call.func, ast.Attribute) and call.func.attr == "add"
-    if name != "add_judged" and not is_add:
+    of_gold = isinstance(call.func, ast.Attribute) and ast.unparse(call.func) == "gold.add"
+    if name != "add_judged" and not of_gold:
         return None
     table, rows = call.args[-2:]
     return (table.value, rows) if isinstance(table, ast.Constant) and isinstance(table.value, str) else None
