@@ -7,7 +7,6 @@ and name servers are by the recorder's clock.
 
 from __future__ import annotations
 
-import io
 from collections.abc import Sequence
 
 import numpy as np
