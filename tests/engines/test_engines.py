@@ -131,7 +131,7 @@ def test_one_process_is_that_of_the_caller(tmp_path: Path) -> None:
 )
 def test_an_error_of_a_task_reaches_the_caller(pool: LocalEngine, error: Exception) -> None:
     with pytest.raises(type(error)) as raised:
-        pool.map(fail_on_three, range(6), error)
+        list(pool.map(fail_on_three, range(6), error))
     assert type(raised.value) is type(error)
     assert (str(raised.value), vars(raised.value)) == (str(error), vars(error))
     assert [square for square, _ in pool.map(late_square, [1, 2], 0)] == [1, 4], "the engine goes on"

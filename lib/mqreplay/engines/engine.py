@@ -22,9 +22,9 @@ class Engine(Protocol):
     def map(
         self, function: Callable[[Item, Context], Result], items: Sequence[Item], context: Context
     ) -> Iterator[Result]:
-        """Call function(item, context) for each item; when all are done, yield the results in order.
+        """Call function(item, context) for each item, and yield the results in order; the first error is raised.
 
-        Results are packed in memory, and unpacked one by one: fold them if they are large.
+        Results are packed until they are yielded, and not kept: fold them if they are large.
         The function must be defined at module level; its arguments and result must be picklable. If a worker dies, the
         function may be called twice for an item: its files count only if its result is used.
         """

@@ -9,8 +9,9 @@ import signal
 import sys
 import threading
 import uuid
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import contextmanager
 from functools import lru_cache
 from multiprocessing import resource_tracker
@@ -63,17 +64,13 @@ class LocalEngine:
             return iter([function(item, context) for item in items])
         shared = self._folder / f"{uuid.uuid4()}.pickle"
         shared.write_bytes(packed((function, context, storage())))
-        try:
-            with self._lock:
-                self._submitted += len(items)
-            with _interrupts_blocked():
-                calls = [self._pool.submit(_call, str(shared), packed(item)) for item in items]
-            for call in calls:
-                call.add_done_callback(self._count)
-            made = [call.result() for call in calls]
-        finally:
-            shared.unlink(missing_ok=True)
-        return map(unpacked, made)
+        with self._lock:
+            self._submitted += len(items)
+        with _interrupts_blocked():
+            calls = deque(self._pool.submit(_call, str(shared), packed(item)) for item in items)
+        for call in calls:
+            call.add_done_callback(self._count)
+        return _results(calls, shared)
 
     def pass_runner(self, warehouse: Warehouse, cluster: str, day: dt.date, days: Mapping[str, Days]) -> FilePassRunner:
         """As Engine.pass_runner."""
@@ -105,6 +102,15 @@ class LocalEngine:
         if self._pool is not None and self._cancelled:
             self._pool.shutdown()
             self._pool, self._cancelled = self._new_pool(), False
+
+
+def _results(calls: deque[Future[bytes]], shared: Path) -> Iterator[Any]:
+    """Yield the results in order; none is kept. Remove ``shared`` when all calls have ended."""
+    try:
+        while calls:
+            yield unpacked(calls.popleft().result())
+    finally:
+        shared.unlink(missing_ok=True)
 
 
 def _start_tracker() -> None:
