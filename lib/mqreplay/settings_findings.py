@@ -105,6 +105,13 @@ class FindingSettings:
         "Set it to consumeThreadMax x consumeMessageBatchMaxSize of your consumers, if that is more.",
         most=1_000_000_000,
     )
+    start_messages: int = setting(
+        1000,
+        "message",
+        "a group that starts from the oldest messages is reported if at least so many wait",
+        "Raise it if new groups often start on full topics.",
+        most=1_000_000_000,
+    )
     retry_warn_messages: int = setting(
         5,
         "message",

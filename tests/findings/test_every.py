@@ -37,6 +37,7 @@ from mqreplay.findings.pulls import exceptional_pulls_of_shard
 from mqreplay.findings.shape import HIDDEN, INSTANT, SCHEMA, finding, none, that_reach
 from mqreplay.findings.shares import uneven_shares_of_shard
 from mqreplay.findings.snapshots import refused_snapshots
+from mqreplay.findings.starts import first_uses_of_shard, new_starts_of_shard
 from mqreplay.findings.topics import orphans_of_shard
 from silver_moments import at
 from silver_rows import rows
@@ -55,6 +56,7 @@ LIMITS = Limits(
     failed_over_s=60,
     duplicate_warn_messages=0,
     retry_warn_messages=5,
+    start_messages=1000,
     retry_gap_s=7200,
     stale_slave_s=150,
     reset_reach_s=60,
@@ -65,7 +67,7 @@ NAMES = {
     *("broker_unlisted", "master_changed", "slave_config_drift", "revive_lag", "pop_order_blocked"),
     *("broker_down", "failover_pull", "slave_pull", "stale_slave_offsets", "offset_beyond_max", "retry_growth"),
     *("dead_letter", "queue_count_changed", "duplicate_delivery", "torn_snapshot", "orphan_offset_key", "clock_skew"),
-    *("duplicate_client_id", "negative_offset"),
+    *("duplicate_client_id", "negative_offset", "start_skipped", "start_from_oldest"),
 }
 GROUP = {"consumer_group": pl.String}
 SPAN = {"from_ts": INSTANT, "to_ts": INSTANT}
@@ -123,6 +125,8 @@ def evidence_of(**silver: list[dict]) -> FindingEvidence:
             slave_reads(route, table("slave_suggestion", "gold"), pull, table("broker")), LIMITS.same_cause_gap_s
         ),
         failovers=failovers_of_shard(route),
+        new_starts=new_starts_of_shard(table("queue_start", "gold")),
+        first_uses=first_uses_of_shard(pull),
         advances=advances_of_shard(table("offset_change"), table("offset_commit")),
         revive_lags=revive_lags_of_shard(table("offset_change"), table("topic_stats"), {}, 60),
         refusals=refusals_of_shard(pull, LIMITS.same_cause_gap_s),

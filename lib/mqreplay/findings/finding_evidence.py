@@ -59,6 +59,8 @@ class FindingEvidence:
     uneven_shares: pl.DataFrame  # uneven_shares_of_shard
     exceptional_pulls: pl.DataFrame  # exceptional_pulls_of_shard
     failovers: pl.DataFrame  # failovers_of_shard
+    new_starts: pl.DataFrame  # new_starts_of_shard
+    first_uses: pl.DataFrame  # first_uses_of_shard
     advances: pl.DataFrame  # advances_of_shard
     revive_lags: pl.DataFrame  # revive_lags_of_shard
     refusals: pl.DataFrame  # refusals_of_shard

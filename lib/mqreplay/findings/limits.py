@@ -21,6 +21,7 @@ class Limits:
     failed_over_s: int
     duplicate_warn_messages: int
     retry_warn_messages: int
+    start_messages: int
     retry_gap_s: int
     stale_slave_s: int
     reset_reach_s: int

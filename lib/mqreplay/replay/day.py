@@ -24,7 +24,8 @@ NO_TIME = dt.timedelta()
 # The silver tables that a replay reads, and the instant of their rows.
 INSTANTS = {kind.table.split(".")[1]: kind.time for kind in KINDS.values()}
 INSTANTS |= {"offset_change": "to_ts", "topic_config": "ts", "snapshot": "ts", "pop_order": "ts"}
-BY_QUEUE = ("pull", "offset_commit", "offset_change", "consume", "produce")  # large tables: read one shard at a time
+# Large tables: read one shard at a time.
+BY_QUEUE = ("pull", "offset_commit", "offset_lookup", "offset_change", "consume", "produce")
 LOWERED = "lowered_offset"  # read so, too
 BY_GROUP = ("pop", "pop_ack", "pop_assignment")  # large too: read for some groups at a time
 DESCRIPTIONS = ("broker", "subscription_group")  # each row is valid until the next one

@@ -107,6 +107,8 @@ def finding_evidence(
         uneven_shares=groups.uneven_shares,
         exceptional_pulls=queues.pulls.exceptional_pulls,
         failovers=queues.pulls.failovers,
+        new_starts=queues.pulls.new_starts,
+        first_uses=queues.pulls.first_uses,
         advances=with_stopped(queues.advances, stopped),
         revive_lags=queues.offsets.revive_lags,
         refusals=queues.refusals,

@@ -15,6 +15,7 @@ JUDGED = {
     "gold.allocation": "rebalance_ts",
     "gold.pull_route": "request_ts",
     "gold.slave_suggestion": "request_ts",
+    "gold.queue_start": "request_ts",
     "gold.pop_receipt": "pop_ts",
     "gold.pop_assignment": "ts",
 }

@@ -23,6 +23,7 @@ from mqreplay.decisions.failover_exposure import failover_exposure, lacked_by_mi
 from mqreplay.decisions.group_status import group_status
 from mqreplay.decisions.judgement import judgement
 from mqreplay.decisions.queue_owner import owned_from
+from mqreplay.decisions.queue_start import consumers
 from mqreplay.decisions.replay_gap import replay_gap
 from mqreplay.engines.passes import PassRunner
 from mqreplay.engines.shards import Shard, count_buckets, deal, deal_evenly, total
@@ -153,6 +154,7 @@ class Replay:
             clocks_reach,
             route_changes(context.raw["route"].filter(pl.col("client_id").is_not_null()), context.starts),
             unregistrations(context.small["heartbeat"]),
+            consumers(context.raw["heartbeat"]),
         )
         results = self.runner.run(QUEUE_PASS, shards, shared)
         return JudgedQueues(context, facts, shards, merged_queues(results, self.settings.findings.clock_skew_s))
@@ -213,7 +215,8 @@ class Replay:
 
 
 def _decided(queues: QueueResult, groups: GroupResult, pops: PopResult) -> JudgedRows:
-    return merged([queues.pulls.routes, queues.pulls.suggestions, groups.allocations, pops.receipts, pops.assignments])
+    pulls = queues.pulls
+    return merged([pulls.routes, pulls.suggestions, pulls.starts, groups.allocations, pops.receipts, pops.assignments])
 
 
 def _limits(settings: Settings) -> Limits:

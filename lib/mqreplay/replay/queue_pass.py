@@ -16,6 +16,7 @@ from mqreplay.decisions.offset_continuity import offset_continuity, skips, suspe
 from mqreplay.decisions.pull_route import pull_route
 from mqreplay.decisions.queue_owner import pull_intervals_of_shard
 from mqreplay.decisions.queue_progress import queue_progress
+from mqreplay.decisions.queue_start import queue_start
 from mqreplay.decisions.slave_suggestion import slave_suggestion
 from mqreplay.engines.passes import GoldRows, Pass
 from mqreplay.engines.rows import RowSource
@@ -45,6 +46,7 @@ from mqreplay.findings.brokers import refusals_of_shard
 from mqreplay.findings.clocks import activity_of_shard
 from mqreplay.findings.messages import returned_ends_of_shard
 from mqreplay.findings.pulls import exceptional_pulls_of_shard
+from mqreplay.findings.starts import first_uses_of_shard, new_starts_of_shard
 from mqreplay.findings.topics import orphans_of_shard
 from mqreplay.replay.context import Frames, ReplayContext
 from mqreplay.replay.day import BY_QUEUE, LOWERED, NO_TIME, DayRows
@@ -66,6 +68,7 @@ class QueueInput:
     clocks_reach: dt.timedelta | None
     route_changes: pl.DataFrame
     unregistrations: pl.DataFrame
+    consumers: pl.DataFrame  # queue_start.consumers
 
 
 @dataclass(frozen=True)
@@ -74,6 +77,9 @@ class PullResult:
 
     routes: JudgedRows
     suggestions: JudgedRows
+    starts: JudgedRows
+    new_starts: pl.DataFrame
+    first_uses: pl.DataFrame
     exceptional_pulls: pl.DataFrame
     failovers: pl.DataFrame
 
@@ -175,10 +181,16 @@ def _judge_pulls(day: DayRows, shard: Shard, shared: QueueInput, raw: Frames, go
         context.skew.clients if context.skew else [],
     )
     judged_suggestions = add_judged(gold, "gold.slave_suggestion", suggestions.filter(of_day))
+    starts = queue_start(
+        pull, raw["offset_commit"], raw["offset_lookup"], raw["offset_change"], shared.consumers, new
+    ).filter(of_day)
     reads = slave_reads(known, suggestions, pull, tables["broker"])
     return PullResult(
         judged_routes,
         judged_suggestions,
+        add_judged(gold, "gold.queue_start", starts),
+        new_starts_of_shard(starts),
+        first_uses_of_shard(pull),
         exceptional_pulls=exceptional_pulls_of_shard(reads, context.settings.findings.same_cause_gap_s),
         failovers=failovers_of_shard(known),
     )
@@ -237,7 +249,7 @@ def _clock_samples(day: DayRows, shard: Shard, shared: QueueInput, events: Queue
 QUEUE_PASS: Final = Pass(
     judge_queues,
     (*SILVER.values(), LOWERED_OFFSETS, OFFSETS_BEFORE, PULL_ROUTES, SNAPSHOTS, TOPIC_STATS),
-    ("gold.pull_route", "gold.slave_suggestion", "gold.queue_progress"),
+    ("gold.pull_route", "gold.slave_suggestion", "gold.queue_start", "gold.queue_progress"),
 )
 
 

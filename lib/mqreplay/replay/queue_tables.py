@@ -19,7 +19,7 @@ UNREAD: Final[Mapping[str, tuple[str, ...]]] = {
         *("max_msg_nums", "suspend_timeout_ms", "sub_version", "expression", "expression_type", "response_name"),
         *("body_bytes", "msg_count", "first_born_ts", "source_digest"),
     ),
-    "offset_commit": ("answer_offset", "response_name"),
+    "offset_commit": ("response_name",),
     "consume": ("store_size",),
 }
 SILVER: Final = {

@@ -77,6 +77,14 @@ WORDINGS: Mapping[str, Wording] = {
         ),
     ),
     "gold.queue_owner": Wording("from_ts", ("held " + QUEUE + " until {to_ts}", "source {source}"), until="to_ts"),
+    "gold.queue_start": Wording(
+        "request_ts",
+        (
+            "first pull of " + QUEUE + " at offset {actual_offset:,}",
+            "queue {min_offset:,} to {max_offset:,}",
+            ("{judgement}: {reason}", "{judgement}"),
+        ),
+    ),
     "gold.slave_suggestion": Wording(
         "request_ts",
         (

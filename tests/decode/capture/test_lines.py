@@ -103,6 +103,25 @@ def test_a_commit_by_the_fast_way():
     )
 
 
+def lookups(*sent):
+    return [made for kind, made in records([register(), *sent]) if kind == "offset_lookups"]
+
+
+def test_a_consumer_asks_for_an_end_and_for_the_offset_of_a_time():
+    talk, queue = Talk(), {"topic": "t", "queueId": "3", "bname": "b"}
+    ask_end, ask_time = command(30, 2, ext=queue), command(29, 3, ext=queue | {"timestamp": str(MS)})
+    asked = [talk.ask(heartbeat(ID, 1)), talk.ask(ask_end), talk.answer(command(0, 2, 1, {"offset": "90"}))]
+    asked += [talk.ask(ask_time), talk.answer(command(0, 3, 1, {"offset": "40"}))]
+    shown = ("kind", "client_id", "topic", "queue_id", "broker_name", "searched_ts", "answer_offset", "response_code")
+    end, time = ([made[name] for name in shown] for made in lookups(*asked))
+    assert end == ["MAX", ID, "t", 3, "b", None, 90, 0]
+    assert time == ["SEARCH", ID, "t", 3, "b", MS, 40, 0]
+
+
+def test_an_admin_tool_asks_for_ends_too():
+    assert lookups(Talk().ask(command(30, 2, ext={"topic": "t", "queueId": "3"}))) == []
+
+
 @pytest.mark.parametrize("beats", [(), (ID, "another")])
 def test_a_connection_of_none_or_of_two_clients_is_nobodys(beats):
     talk = Talk()

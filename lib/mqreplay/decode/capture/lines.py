@@ -173,6 +173,20 @@ def _offset(call: Call, names: Names) -> tuple[str, Fields]:
     return "offset_commits", fields
 
 
+def _offset_lookup(call: Call, names: Names) -> tuple[str, Fields] | None:
+    client_id = names.client(call.connection)
+    if client_id is None:  # an admin tool, which asks often
+        return None
+    ext, asked = call.request.ext, _broker(call, names)
+    kind = "MAX" if call.request.code == codes.GET_MAX_OFFSET else "SEARCH"
+    fields = _times(call) | {"kind": kind, "client_id": client_id} | asked | _answer(call)
+    fields |= {"topic": ext.get("topic"), "broker_name": ext.get("bname", asked["broker_name"])}
+    fields |= _numbers(ext, {"queueId": "queue_id", "timestamp": "searched_ts"})
+    if call.response is not None:
+        fields |= _numbers(call.response.ext, {"offset": "answer_offset"})
+    return "offset_lookups", fields
+
+
 def _heartbeat(call: Call, names: Names) -> tuple[str, Fields]:
     fields = _times(call) | {"client_id": _client(call, names), "mode": _mode(call)} | _broker(call, names)
     fields |= _answer(call)
@@ -272,6 +286,8 @@ _RECORDS: Final[Mapping[int, Callable[[Call, Names], tuple[str, Fields] | None]]
     codes.LITE_PULL_MESSAGE: _pull,
     codes.QUERY_CONSUMER_OFFSET: _offset,
     codes.UPDATE_CONSUMER_OFFSET: _offset,
+    codes.GET_MAX_OFFSET: _offset_lookup,
+    codes.SEARCH_OFFSET_BY_TIMESTAMP: _offset_lookup,
     codes.GET_BROKER_RUNTIME_INFO: _runtime,
     codes.HEART_BEAT: _heartbeat,
     codes.UNREGISTER_CLIENT: _heartbeat,

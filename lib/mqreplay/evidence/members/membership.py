@@ -64,7 +64,7 @@ def _field(name: str) -> pl.Expr:
 def consumer_groups(heartbeat: pl.DataFrame) -> pl.DataFrame:
     """Return one row for each heartbeat and consumer group.
 
-    Columns: consumer_group, client_id, ts, message_model, subscriptions, record_id.
+    Columns: consumer_group, client_id, ts, message_model, consume_from_where, consume_type, subscriptions, record_id.
     """
     beats = heartbeat.filter((pl.col("kind") == "HEART_BEAT") & (pl.col("consumer_data_set").list.len() > 0))
     each = beats.select("client_id", "ts", "record_id", pl.col("consumer_data_set").alias("group")).explode("group")
@@ -74,6 +74,8 @@ def consumer_groups(heartbeat: pl.DataFrame) -> pl.DataFrame:
         "client_id",
         "ts",
         group.field("message_model"),
+        group.field("consume_from_where"),
+        group.field("consume_type"),
         group.field("subscriptions"),
         "record_id",
     )

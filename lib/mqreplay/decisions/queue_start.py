@@ -1,0 +1,245 @@
+"""gold.queue_start: the first pull of a queue by a client that took it, against RebalanceImpl#computePullFromWhere.
+
+A client that takes a queue asks the broker for the group's stored offset (QUERY_CONSUMER_OFFSET). If there is none, it
+asks for the end of the queue, or for the offset of a time, as consumeFromWhere says. An orderly client asks again when
+it has the lock (DefaultMQPushConsumerImpl#pullMessage), so the last question before the pull counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+import polars as pl
+
+from mqreplay.core.compute_pull_from import (
+    NO_OFFSET,
+    QUERY_NOT_FOUND,
+    AdminQuestion,
+    ConsumeFromWhere,
+    admin_question,
+    compute_pull_from_where,
+)
+from mqreplay.evidence.members.membership import consumer_groups
+
+QUEUE: Final = ("client_id", "consumer_group", "topic", "broker_name", "queue_id")
+SUCCESS: Final = 0
+STORE_FAILED: Final = -2  # RemoteBrokerOffsetStore#readOffset of a broker that does not answer, or refuses
+BROADCASTING: Final = "BROADCASTING"
+WHERE: Final = frozenset(where.value for where in ConsumeFromWhere)
+LOOKUPS: Final = {"MAX": "maxOffset", "SEARCH": "searchOffset"}  # kinds of silver.offset_lookup
+# Any time: whether a time is needed depends on consumeFromWhere, and no request but the SEARCH itself has the time.
+ANY_TIME: Final = "19700101000000"
+COLUMNS: Final = (
+    *("day", "consumer_group", "topic", "broker_name", "queue_id", "client_id", "query_ts", "stored_offset"),
+    *("stored_code", "had_offset", "consume_from_where", "lookup", "lookup_offset", "request_ts", "expected_offset"),
+    *("actual_offset", "min_offset", "max_offset", "skipped", "judgement", "reason", "record_id"),
+)
+JUDGED: Final[dict[str, pl.DataType]] = {
+    "lookup": pl.String(),
+    "lookup_offset": pl.Int64(),
+    "expected_offset": pl.Int64(),
+    "judgement": pl.String(),
+    "reason": pl.String(),
+}
+CASE: Final = ("topic", "actual_offset", "was_asked", "stored_offset", "stored_code", "message_model", "consume_type")
+CASE_OF_NEW: Final = ("consume_from_where", "max_answer", "search_answer", "max_offset")
+
+
+class Judged(NamedTuple):
+    """The verdict on one start; its fields are JUDGED's columns."""
+
+    lookup: str | None
+    lookup_offset: int | None
+    expected_offset: int | None
+    judgement: str
+    reason: str
+
+
+def consumers(heartbeat: pl.DataFrame) -> pl.DataFrame:
+    """Return what heartbeats say about each consumer of a group, at its times.
+
+    Columns: consumer_group, client_id, ts, message_model, consume_from_where, consume_type.
+    """
+    named = consumer_groups(heartbeat).drop("subscriptions", "record_id")
+    return named.unique().sort("ts")
+
+
+def queue_start(
+    pull: pl.DataFrame,
+    offset_commit: pl.DataFrame,
+    offset_lookup: pl.DataFrame,
+    offset_change: pl.DataFrame,
+    known: pl.DataFrame,
+    new_clients: pl.DataFrame,
+) -> pl.DataFrame:
+    """Return the rows of gold.queue_start of a shard: one for each queue that a client took and then pulled from.
+
+    The first four are rows of silver tables, ``known`` is the frame of `consumers`, ``new_clients`` that of
+    client_memory.py. A pull after a recorded QUERY_CONSUMER_OFFSET is such a start; of a client without any, the first
+    pull is, if the client started in the recording.
+    """
+    queries = offset_commit.filter(pl.col("kind") == "QUERY")
+    starts = _starts(pull, queries, new_clients)
+    if starts.is_empty():
+        return pl.DataFrame(schema={**starts.schema, **dict.fromkeys(COLUMNS)}).select(COLUMNS)
+    found = _with_lookups(_with_consumer(_with_ends(starts, pull), known), offset_lookup)
+    found = _with_had_offset(found, pull, offset_change)
+    verdicts = [judge(case) for case in found.select(*CASE, *CASE_OF_NEW).iter_rows(named=True)]
+    judged = pl.concat([found, pl.DataFrame(verdicts, schema=JUDGED, orient="row")], how="horizontal")
+    before = (pl.col("actual_offset") - pl.col("min_offset")).clip(lower_bound=0)
+    return judged.with_columns(pl.when(~pl.col("had_offset")).then(before).alias("skipped")).select(COLUMNS)
+
+
+def _starts(pull: pl.DataFrame, queries: pl.DataFrame, new_clients: pl.DataFrame) -> pl.DataFrame:
+    """Return the first pulls, with the QUERY before each; was_asked: there is one."""
+    columns = ("day", *QUEUE, "request_ts", "queue_offset", "record_id")
+    asked = queries.select(
+        *QUEUE,
+        pl.coalesce("response_ts", "ts").alias("asked_ts"),
+        pl.col("ts").alias("query_ts"),
+        pl.col("answer_offset").alias("stored_offset"),
+        pl.col("response_code").alias("stored_code"),
+        pl.lit(True).alias("was_asked"),
+    ).sort("asked_ts")
+    askers = asked.select("client_id").unique()
+    of_askers = pull.select(columns).join(askers, "client_id", how="semi").sort("request_ts")
+    after = of_askers.join_asof(
+        asked, left_on="request_ts", right_on="asked_ts", by=QUEUE, strategy="backward", check_sortedness=False
+    )
+    first = after.filter(pl.col("was_asked")).unique([*QUEUE, "asked_ts"], keep="first", maintain_order=True)
+    silent = pull.select(columns).join(new_clients, "client_id", how="semi").join(askers, "client_id", how="anti")
+    unasked = silent.sort("request_ts").unique(QUEUE, keep="first", maintain_order=True)
+    both = pl.concat([first, unasked.with_columns(pl.lit(False).alias("was_asked"))], how="diagonal")
+    return both.rename({"queue_offset": "actual_offset"})
+
+
+def _with_ends(starts: pl.DataFrame, pull: pl.DataFrame) -> pl.DataFrame:
+    """Add min_offset and max_offset: by the first answer to the client's pulls of the queue that has them."""
+    answered = pull.filter(pl.col("max_offset").is_not_null()).select(
+        *QUEUE, pl.col("request_ts").alias("answered_ts"), "min_offset", "max_offset"
+    )
+    of_starts = answered.join(starts.select(QUEUE).unique(), QUEUE, how="semi").sort("answered_ts")
+    return starts.sort("request_ts").join_asof(
+        of_starts, left_on="request_ts", right_on="answered_ts", by=QUEUE, strategy="forward", check_sortedness=False
+    )
+
+
+def _with_consumer(starts: pl.DataFrame, known: pl.DataFrame) -> pl.DataFrame:
+    """Add message_model, consume_from_where and consume_type: by the heartbeat before the pull, else the next one."""
+    by, of_consumer = ["consumer_group", "client_id"], ["message_model", "consume_from_where", "consume_type"]
+    right = known.select(*by, pl.col("ts").alias("beat_ts"), *of_consumer).sort("beat_ts")
+    joined = starts
+    for strategy in ("backward", "forward"):
+        joined = joined.join_asof(
+            right,
+            left_on="request_ts",
+            right_on="beat_ts",
+            by=by,
+            strategy=strategy,
+            suffix=f"_{strategy}",
+            check_sortedness=False,
+        )
+    return joined.with_columns(pl.coalesce(name, f"{name}_forward") for name in of_consumer)
+
+
+def _with_lookups(starts: pl.DataFrame, offset_lookup: pl.DataFrame) -> pl.DataFrame:
+    """Add max_answer and search_answer: of the client's last request for it between the QUERY and the pull."""
+    by = ["client_id", "topic", "broker_name", "queue_id"]
+    answered = offset_lookup.filter(pl.col("answer_offset").is_not_null() & (pl.col("response_code") == SUCCESS))
+    joined = starts
+    for kind, name in (("MAX", "max_answer"), ("SEARCH", "search_answer")):
+        right = answered.filter(pl.col("kind") == kind).select(
+            *by, pl.col("ts").alias(f"{name}_ts"), pl.col("answer_offset").alias(name)
+        )
+        joined = joined.join_asof(
+            right.sort(f"{name}_ts"),
+            left_on="request_ts",
+            right_on=f"{name}_ts",
+            by=by,
+            strategy="backward",
+            check_sortedness=False,
+        ).with_columns(pl.when(pl.col(f"{name}_ts") >= pl.col("query_ts")).then(pl.col(name)).alias(name))
+    return joined
+
+
+def _with_had_offset(starts: pl.DataFrame, pull: pl.DataFrame, offset_change: pl.DataFrame) -> pl.DataFrame:
+    """Add had_offset. An answer of 0 is an entry, or that of a young queue without one.
+
+    There was none if the group had not pulled from the queue before, and its entry is new in a later copy of the
+    master's file.
+    """
+    by = ["consumer_group", "topic", "broker_name", "queue_id"]
+    first = pull.group_by(by).agg(pl.col("request_ts").min().alias("first_ts"))
+    is_new = pl.col("previous_offset").is_null() & pl.col("from_ts").is_not_null() & (pl.col("broker_id") == 0)
+    made = offset_change.filter(is_new).group_by(by).agg(pl.col("to_ts").min().alias("made_ts"))
+    joined = starts.join(first, by, how="left").join(made, by, how="left")
+    is_first = (pl.col("first_ts") == pl.col("request_ts")) & (pl.col("made_ts") > pl.col("query_ts"))
+    stored = pl.col("stored_offset")
+    had = (
+        pl.when(pl.col("stored_code") == QUERY_NOT_FOUND)
+        .then(pl.lit(False))
+        .when(stored > 0)
+        .then(pl.lit(True))
+        .when((stored == 0) & is_first)
+        .then(pl.lit(False))
+    )
+    return joined.with_columns(had.alias("had_offset"))
+
+
+def judge(case: Mapping[str, Any]) -> Judged:
+    """Return the verdict on a start: a row of the columns CASE and CASE_OF_NEW."""
+    topic, actual = case["topic"], case["actual_offset"]
+
+    def undetermined(reason: str, lookup: str | None = None) -> Judged:
+        return Judged(lookup, None, None, "undetermined", reason)
+
+    def judged(expected: int, reason: str, lookup: str | None = None, answer: int | None = None) -> Judged:
+        if expected == actual:
+            return Judged(lookup, answer, expected, "agree", reason)
+        if case["consume_type"] == "CONSUME_ACTIVELY":
+            return undetermined("the application of a pull consumer may choose its offset", lookup)
+        start = "no start" if expected < 0 else f"offset {expected}"
+        return Judged(lookup, answer, expected, "differ", f"{reason}: {start}; the client began at {actual}")
+
+    if not case["was_asked"]:
+        if case["message_model"] == BROADCASTING:
+            return undetermined("a broadcasting client keeps its offsets in a file of its own")
+        return undetermined("the client's question for the stored offset was not recorded")
+    last_offset = _last_offset(case["stored_code"], case["stored_offset"])
+    if last_offset is None:
+        return undetermined("the answer with the stored offset was not recorded")
+    if last_offset != NO_OFFSET:
+        reason = "the stored offset" if last_offset >= 0 else "the stored offset could not be read"
+        return judged(compute_pull_from_where(ConsumeFromWhere.LAST_OFFSET, last_offset, topic), reason)
+    if case["consume_from_where"] not in WHERE:
+        return undetermined("no stored offset, and consumeFromWhere of the client is not known")
+    where = ConsumeFromWhere(case["consume_from_where"])
+    question = admin_question(where, last_offset, topic, ANY_TIME)
+    reason = f"no stored offset, and {where.value}"
+    if question is None:
+        return judged(compute_pull_from_where(where, last_offset, topic), reason)
+    answer = _answer(question, case)
+    if answer is None:
+        return undetermined(f"{reason}, but the answer of {question.method} was not recorded", question.method)
+    expected = compute_pull_from_where(where, last_offset, topic, answer, ANY_TIME)
+    return judged(expected, f"{reason}, whose {question.method} is {answer}", question.method, answer)
+
+
+def _last_offset(code: int | None, offset: int | None) -> int | None:
+    """Return what the client's offset store answers (RemoteBrokerOffsetStore#readOffset); None if not known."""
+    if code is None:
+        return None
+    if code == QUERY_NOT_FOUND:
+        return NO_OFFSET
+    return offset if code == SUCCESS else STORE_FAILED
+
+
+def _answer(question: AdminQuestion, case: Mapping[str, Any]) -> int | None:
+    if question.method == LOOKUPS["SEARCH"]:
+        found: int | None = case["search_answer"]
+        return found
+    if case["max_answer"] is not None:
+        return int(case["max_answer"])
+    # Nothing arrived between the request and the pull: its answer has the same end.
+    return int(case["actual_offset"]) if case["max_offset"] == case["actual_offset"] else None
