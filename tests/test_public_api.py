@@ -29,6 +29,8 @@ COLUMNS = {
     "memory expected_suggest recorded_suggest judgement reason",
     "offset_continuity": "broker_name broker_id topic consumer_group queue_id kind previous_offset new_offset from_ts "
     "to_ts cause redelivered_max",
+    "queue_start": "consumer_group topic broker_name queue_id client_id request_ts stored_offset consume_from_where "
+    "expected_offset actual_offset skipped judgement reason",
     "queue_owner": "consumer_group topic broker_name queue_id client_id from_ts to_ts source",
     "finding": "kind severity consumer_group topic broker_name broker_id queue_id client_id from_ts to_ts confidence "
     "summary advice evidence",

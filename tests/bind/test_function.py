@@ -31,6 +31,8 @@ NAMED = {
     "compare_and_increase_only",
     "update_offset",
     "commit_offset",
+    "query_consumer_offset",
+    "compute_pull_from_where",
     "status_windows",
     "allocate_for_pop",
     "pop_init_offset",

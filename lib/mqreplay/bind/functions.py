@@ -19,7 +19,7 @@ from mqreplay.bind.pop_functions import (
     revive_deadline,
 )
 from mqreplay.bind.sql_types import QUEUE
-from mqreplay.core import allocation, offset_store, pull_answer, pull_node
+from mqreplay.core import allocation, offset_store, pull_answer, pull_node, query_offset
 from mqreplay.core import slave_suggestion as memory
 from mqreplay.core import status_windows as group_windows
 from mqreplay.core.message_queue import MessageQueue
@@ -178,6 +178,29 @@ commit_offset = BoundFunction(
     "A broker's table of offsets after a commit, and the offset that the commit replaced (NULL if there was none).",
     "ConsumerOffsetManager#commitOffset",
     ({"pay@pay-group": {0: 5}}, "pay-group", "pay", 0, 9),
+)
+
+query_consumer_offset = BoundFunction(
+    "query_consumer_offset",
+    query_offset.query_consumer_offset,
+    "offset BIGINT NOT NULL, min_offset BIGINT NOT NULL, first_is_in_memory BOOLEAN NOT NULL, "
+    "set_zero_if_not_found BOOLEAN",
+    "BIGINT",
+    "The stored offset that a broker answers to a client; NULL for QUERY_NOT_FOUND. offset is -1 if the broker has "
+    "none: a queue whose first message is still in memory is then answered 0.",
+    "ConsumerManageProcessor#queryConsumerOffset",
+    (-1, 0, True),
+)
+compute_pull_from_where = BoundFunction(
+    "compute_pull_from_where",
+    laws.compute_pull_from_where,
+    "consume_from_where STRING NOT NULL, last_offset BIGINT NOT NULL, topic STRING NOT NULL, admin_answer BIGINT",
+    "BIGINT",
+    "The offset at which a client starts a queue, below 0 for none. last_offset is the stored offset: -1 if the broker "
+    "has none, lower if it could not be read. admin_answer is the broker's answer to the request for the end of the "
+    "queue, or for the offset of a time.",
+    "RebalancePushImpl#computePullFromWhere",
+    ("CONSUME_FROM_LAST_OFFSET", -1, "pay", 90),
 )
 
 status_windows = BoundFunction(

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from mqreplay.core import allocation, consumer_offset_manager, offset_store, pull_node
+from mqreplay.core import allocation, compute_pull_from, consumer_offset_manager, offset_store, pull_node
+from mqreplay.core.compute_pull_from import ConsumeFromWhere
 from mqreplay.core.message_queue import MessageQueue
 from mqreplay.core.version import CLIENT_4
+from mqreplay.errors import MqreplayError
 
 
 class FoundBroker(NamedTuple):
@@ -79,6 +81,25 @@ def update_pull_from_which_node(
         table.update_pull_from_which_node(queue, suggestion)
     table.update_pull_from_which_node(mq, broker_id)
     return {queue: table.recalculate_pull_from_which_node(queue) for queue in {**before, mq: broker_id}}
+
+
+class UnknownConsumeFromWhere(MqreplayError):
+    """A name that ConsumeFromWhere does not have."""
+
+
+def compute_pull_from_where(
+    consume_from_where: str, last_offset: int, topic: str, admin_answer: int | None = None
+) -> int:
+    """Return compute_pull_from.compute_pull_from_where by name; a time is in the broker's answer.
+
+    Raises:
+        UnknownConsumeFromWhere.
+    """
+    try:
+        where = ConsumeFromWhere(consume_from_where)
+    except ValueError:
+        raise UnknownConsumeFromWhere(f"{consume_from_where} is no ConsumeFromWhere") from None
+    return compute_pull_from.compute_pull_from_where(where, last_offset, topic, admin_answer, "19700101000000")
 
 
 class Increased(NamedTuple):
