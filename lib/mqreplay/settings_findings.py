@@ -105,6 +105,11 @@ class FindingSettings:
         "Set it to consumeThreadMax x consumeMessageBatchMaxSize of your consumers, if that is more.",
         most=1_000_000_000,
     )
+    refused_s: int = seconds(
+        10,
+        "pulls that a broker refuses for longer because it lacks the subscription are reported",
+        "Raise it if consumers start slowly.",
+    )
     start_messages: int = setting(
         1000,
         "message",

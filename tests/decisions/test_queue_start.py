@@ -153,7 +153,9 @@ def test_a_broker_may_answer_zero_without_an_entry() -> None:
     zero = STORED | {"answer_offset": 0}
     made = {"previous_offset": None, "new_offset": 4, "from_ts": at(20), "to_ts": at(25)}
     assert start([{}], [zero])["had_offset"] is None
-    assert start([{}], [zero], changes=[made])["had_offset"] is False
+    row = start([{}], [zero], changes=[made])
+    assert (row["had_offset"], row["judgement"]) == (False, "agree")
+    assert row["reason"] == "no stored offset, but a queue with its first message in memory: the broker answered 0"
     # It was there in the first copy, or another client of the group pulled before.
     assert start([{}], [zero], changes=[made | {"from_ts": None}])["had_offset"] is None
     earlier = {"client_id": "c2", "request_ts": at(5)}

@@ -42,8 +42,9 @@ JUDGED: Final[dict[str, pl.DataType]] = {
     "judgement": pl.String(),
     "reason": pl.String(),
 }
-CASE: Final = ("topic", "actual_offset", "was_asked", "stored_offset", "stored_code", "message_model", "consume_type")
-CASE_OF_NEW: Final = ("consume_from_where", "max_answer", "search_answer", "max_offset")
+CASE: Final = ("topic", "actual_offset", "was_asked", "stored_offset", "stored_code", "had_offset")
+OF_CONSUMER: Final = ("message_model", "consume_type", "consume_from_where")
+OF_BROKER: Final = ("max_answer", "search_answer", "max_offset")
 
 
 class Judged(NamedTuple):
@@ -85,7 +86,7 @@ def queue_start(
         return pl.DataFrame(schema={**starts.schema, **dict.fromkeys(COLUMNS)}).select(COLUMNS)
     found = _with_lookups(_with_consumer(_with_ends(starts, pull), known), offset_lookup)
     found = _with_had_offset(found, pull, offset_change)
-    verdicts = [judge(case) for case in found.select(*CASE, *CASE_OF_NEW).iter_rows(named=True)]
+    verdicts = [judge(case) for case in found.select(*CASE, *OF_CONSUMER, *OF_BROKER).iter_rows(named=True)]
     judged = pl.concat([found, pl.DataFrame(verdicts, schema=JUDGED, orient="row")], how="horizontal")
     before = (pl.col("actual_offset") - pl.col("min_offset")).clip(lower_bound=0)
     return judged.with_columns(pl.when(~pl.col("had_offset")).then(before).alias("skipped")).select(COLUMNS)
@@ -126,9 +127,9 @@ def _with_ends(starts: pl.DataFrame, pull: pl.DataFrame) -> pl.DataFrame:
 
 
 def _with_consumer(starts: pl.DataFrame, known: pl.DataFrame) -> pl.DataFrame:
-    """Add message_model, consume_from_where and consume_type: by the heartbeat before the pull, else the next one."""
-    by, of_consumer = ["consumer_group", "client_id"], ["message_model", "consume_from_where", "consume_type"]
-    right = known.select(*by, pl.col("ts").alias("beat_ts"), *of_consumer).sort("beat_ts")
+    """Add the columns OF_CONSUMER: by the heartbeat before the pull, else the next one."""
+    by = ["consumer_group", "client_id"]
+    right = known.select(*by, pl.col("ts").alias("beat_ts"), *OF_CONSUMER).sort("beat_ts")
     joined = starts
     for strategy in ("backward", "forward"):
         joined = joined.join_asof(
@@ -140,7 +141,7 @@ def _with_consumer(starts: pl.DataFrame, known: pl.DataFrame) -> pl.DataFrame:
             suffix=f"_{strategy}",
             check_sortedness=False,
         )
-    return joined.with_columns(pl.coalesce(name, f"{name}_forward") for name in of_consumer)
+    return joined.with_columns(pl.coalesce(name, f"{name}_forward") for name in OF_CONSUMER)
 
 
 def _with_lookups(starts: pl.DataFrame, offset_lookup: pl.DataFrame) -> pl.DataFrame:
@@ -188,7 +189,7 @@ def _with_had_offset(starts: pl.DataFrame, pull: pl.DataFrame, offset_change: pl
 
 
 def judge(case: Mapping[str, Any]) -> Judged:
-    """Return the verdict on a start: a row of the columns CASE and CASE_OF_NEW."""
+    """Return the verdict on a start: a row of the columns CASE, OF_CONSUMER and OF_BROKER."""
     topic, actual = case["topic"], case["actual_offset"]
 
     def undetermined(reason: str, lookup: str | None = None) -> Judged:
@@ -210,8 +211,7 @@ def judge(case: Mapping[str, Any]) -> Judged:
     if last_offset is None:
         return undetermined("the answer with the stored offset was not recorded")
     if last_offset != NO_OFFSET:
-        reason = "the stored offset" if last_offset >= 0 else "the stored offset could not be read"
-        return judged(compute_pull_from_where(ConsumeFromWhere.LAST_OFFSET, last_offset, topic), reason)
+        return judged(compute_pull_from_where(ConsumeFromWhere.LAST_OFFSET, last_offset, topic), _stored(case))
     if case["consume_from_where"] not in WHERE:
         return undetermined("no stored offset, and consumeFromWhere of the client is not known")
     where = ConsumeFromWhere(case["consume_from_where"])
@@ -224,6 +224,14 @@ def judge(case: Mapping[str, Any]) -> Judged:
         return undetermined(f"{reason}, but the answer of {question.method} was not recorded", question.method)
     expected = compute_pull_from_where(where, last_offset, topic, answer, ANY_TIME)
     return judged(expected, f"{reason}, whose {question.method} is {answer}", question.method, answer)
+
+
+def _stored(case: Mapping[str, Any]) -> str:
+    if case["stored_code"] != SUCCESS:
+        return "the stored offset could not be read"
+    if case["had_offset"] is False:
+        return "no stored offset, but a queue with its first message in memory: the broker answered 0"
+    return "the stored offset"
 
 
 def _last_offset(code: int | None, offset: int | None) -> int | None:

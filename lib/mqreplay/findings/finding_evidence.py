@@ -59,6 +59,7 @@ class FindingEvidence:
     uneven_shares: pl.DataFrame  # uneven_shares_of_shard
     exceptional_pulls: pl.DataFrame  # exceptional_pulls_of_shard
     failovers: pl.DataFrame  # failovers_of_shard
+    refused_runs: pl.DataFrame  # refused_runs_of_shard
     new_starts: pl.DataFrame  # new_starts_of_shard
     first_uses: pl.DataFrame  # first_uses_of_shard
     advances: pl.DataFrame  # advances_of_shard

@@ -22,6 +22,7 @@ class Limits:
     duplicate_warn_messages: int
     retry_warn_messages: int
     start_messages: int
+    refused_s: int
     retry_gap_s: int
     stale_slave_s: int
     reset_reach_s: int

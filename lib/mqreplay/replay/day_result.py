@@ -107,6 +107,7 @@ def finding_evidence(
         uneven_shares=groups.uneven_shares,
         exceptional_pulls=queues.pulls.exceptional_pulls,
         failovers=queues.pulls.failovers,
+        refused_runs=queues.pulls.refused_runs,
         new_starts=queues.pulls.new_starts,
         first_uses=queues.pulls.first_uses,
         advances=with_stopped(queues.advances, stopped),

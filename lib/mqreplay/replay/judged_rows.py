@@ -16,6 +16,7 @@ JUDGED = {
     "gold.pull_route": "request_ts",
     "gold.slave_suggestion": "request_ts",
     "gold.queue_start": "request_ts",
+    "gold.pull_answer": "request_ts",
     "gold.pop_receipt": "pop_ts",
     "gold.pop_assignment": "ts",
 }
@@ -32,4 +33,9 @@ class JudgedRows:
 def add_judged(gold: GoldRows, table: str, rows: pl.DataFrame) -> JudgedRows:
     """Add the rows to a gold table, and return what they count."""
     gold.add(table, rows)
+    return counted_rows(table, rows)
+
+
+def counted_rows(table: str, rows: pl.DataFrame) -> JudgedRows:
+    """Return what the rows of a gold table count."""
     return JudgedRows(judgements_of_shard(table, rows), undetermined_of_shard(table, rows, JUDGED[table]))

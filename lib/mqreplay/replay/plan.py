@@ -22,6 +22,7 @@ from mqreplay.decisions.delivery_audit import delivery_audit
 from mqreplay.decisions.failover_exposure import failover_exposure, lacked_by_minute
 from mqreplay.decisions.group_status import group_status
 from mqreplay.decisions.judgement import judgement
+from mqreplay.decisions.pull_refusals import inputs
 from mqreplay.decisions.queue_owner import owned_from
 from mqreplay.decisions.queue_start import consumers
 from mqreplay.decisions.replay_gap import replay_gap
@@ -29,6 +30,7 @@ from mqreplay.engines.passes import PassRunner
 from mqreplay.engines.shards import Shard, count_buckets, deal, deal_evenly, total
 from mqreplay.evidence.brokers.route_changes import route_changes
 from mqreplay.evidence.client_clocks import client_clocks
+from mqreplay.evidence.members.group_states import group_states
 from mqreplay.evidence.members.listed_members import outside
 from mqreplay.evidence.members.membership import subscribed_tags, unregistrations
 from mqreplay.evidence.members.polled_night import ends_of_groups
@@ -155,6 +157,12 @@ class Replay:
             route_changes(context.raw["route"].filter(pl.col("client_id").is_not_null()), context.starts),
             unregistrations(context.small["heartbeat"]),
             consumers(context.raw["heartbeat"]),
+            inputs(
+                context.raw["topic_config"],
+                context.raw["subscription_group"],
+                context.raw["broker"],
+                group_states(context.raw["heartbeat"], context.raw["broker_runtime"]),
+            ),
         )
         results = self.runner.run(QUEUE_PASS, shards, shared)
         return JudgedQueues(context, facts, shards, merged_queues(results, self.settings.findings.clock_skew_s))
@@ -216,7 +224,8 @@ class Replay:
 
 def _decided(queues: QueueResult, groups: GroupResult, pops: PopResult) -> JudgedRows:
     pulls = queues.pulls
-    return merged([pulls.routes, pulls.suggestions, pulls.starts, groups.allocations, pops.receipts, pops.assignments])
+    of_pulls = (pulls.routes, pulls.suggestions, pulls.answers, pulls.starts)
+    return merged([*of_pulls, groups.allocations, pops.receipts, pops.assignments])
 
 
 def _limits(settings: Settings) -> Limits:

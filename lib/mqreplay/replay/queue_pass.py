@@ -13,6 +13,8 @@ from mqreplay.decisions import status_windows
 from mqreplay.decisions.failover_exposure import lacked_by_minute, lacked_of_shard
 from mqreplay.decisions.group_status import merged_status, status_of_shard
 from mqreplay.decisions.offset_continuity import offset_continuity, skips, suspects
+from mqreplay.decisions.pull_answer import stored_rows
+from mqreplay.decisions.pull_refusals import Inputs, pull_answers
 from mqreplay.decisions.pull_route import pull_route
 from mqreplay.decisions.queue_owner import pull_intervals_of_shard
 from mqreplay.decisions.queue_progress import queue_progress
@@ -46,11 +48,12 @@ from mqreplay.findings.brokers import refusals_of_shard
 from mqreplay.findings.clocks import activity_of_shard
 from mqreplay.findings.messages import returned_ends_of_shard
 from mqreplay.findings.pulls import exceptional_pulls_of_shard
+from mqreplay.findings.refused import refused_runs_of_shard
 from mqreplay.findings.starts import first_uses_of_shard, new_starts_of_shard
 from mqreplay.findings.topics import orphans_of_shard
 from mqreplay.replay.context import Frames, ReplayContext
 from mqreplay.replay.day import BY_QUEUE, LOWERED, NO_TIME, DayRows
-from mqreplay.replay.judged_rows import JudgedRows, add_judged
+from mqreplay.replay.judged_rows import JudgedRows, add_judged, counted_rows
 from mqreplay.replay.merged import MergedEarly, merged
 from mqreplay.replay.queue_tables import LOWERED_OFFSETS, OFFSETS_BEFORE, PULL_ROUTES, SILVER, SNAPSHOTS, TOPIC_STATS
 
@@ -69,6 +72,7 @@ class QueueInput:
     route_changes: pl.DataFrame
     unregistrations: pl.DataFrame
     consumers: pl.DataFrame  # queue_start.consumers
+    refusal_inputs: Inputs
 
 
 @dataclass(frozen=True)
@@ -77,6 +81,8 @@ class PullResult:
 
     routes: JudgedRows
     suggestions: JudgedRows
+    answers: JudgedRows
+    refused_runs: pl.DataFrame
     starts: JudgedRows
     new_starts: pl.DataFrame
     first_uses: pl.DataFrame
@@ -184,10 +190,15 @@ def _judge_pulls(day: DayRows, shard: Shard, shared: QueueInput, raw: Frames, go
     starts = queue_start(
         pull, raw["offset_commit"], raw["offset_lookup"], raw["offset_change"], shared.consumers, new
     ).filter(of_day)
+    answered = pull_answers(pull, tables["broker"], shared.refusal_inputs).filter(of_day)
+    stored = stored_rows(answered)
+    gold.add("gold.pull_answer", stored)
     reads = slave_reads(known, suggestions, pull, tables["broker"])
     return PullResult(
         judged_routes,
         judged_suggestions,
+        counted_rows("gold.pull_answer", answered),
+        refused_runs_of_shard(stored, context.settings.findings.same_cause_gap_s),
         add_judged(gold, "gold.queue_start", starts),
         new_starts_of_shard(starts),
         first_uses_of_shard(pull),
@@ -249,7 +260,7 @@ def _clock_samples(day: DayRows, shard: Shard, shared: QueueInput, events: Queue
 QUEUE_PASS: Final = Pass(
     judge_queues,
     (*SILVER.values(), LOWERED_OFFSETS, OFFSETS_BEFORE, PULL_ROUTES, SNAPSHOTS, TOPIC_STATS),
-    ("gold.pull_route", "gold.slave_suggestion", "gold.queue_start", "gold.queue_progress"),
+    ("gold.pull_route", "gold.slave_suggestion", "gold.pull_answer", "gold.queue_start", "gold.queue_progress"),
 )
 
 

@@ -39,6 +39,7 @@ DECISION_KINDS: Final = (
     DecisionKind("gold.allocation", "rebalance", "rebalances"),
     DecisionKind("gold.pull_route", "pull", "pulls"),
     DecisionKind("gold.slave_suggestion", "slave suggestion", "slave suggestions"),
+    DecisionKind("gold.pull_answer", "answer to a pull", "answers to pulls"),
     DecisionKind("gold.queue_start", "start of a queue", "starts of queues"),
     DecisionKind("gold.pop_receipt", "message of POP", "messages of POP"),
     DecisionKind("gold.pop_assignment", "assignment by a broker", "assignments by a broker"),

@@ -67,6 +67,15 @@ WORDINGS: Mapping[str, Wording] = {
     ),
     "gold.pop_assignment": Wording("ts", ("{consumer_group} {topic}", ("{judgement}: {reason}", "{judgement}"))),
     "gold.pop_receipt": Wording("pop_ts", (QUEUE, "offset {queue_offset}", ("{judgement}: {reason}", "{judgement}"))),
+    "gold.pull_answer": Wording(
+        "request_ts",
+        (
+            QUEUE,
+            "asked for offset {queue_offset:,}",
+            "code {response_code}: {remark}",
+            ("{judgement}: {reason}", "{judgement}"),
+        ),
+    ),
     "gold.pull_route": Wording(
         "request_ts",
         (

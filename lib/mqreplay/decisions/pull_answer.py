@@ -1,0 +1,168 @@
+"""gold.pull_answer: the broker's answer to each pull, against PullMessageProcessor and DefaultMessageStore#getMessage.
+
+An answer states the queue's range. So the offset asked for decides the code and the next offset, but for an offset
+inside of the range, where the filter and the files of the store decide which of three codes it is. Answers without a
+range are refusals: pull_refusals.py. Plain answers that agree are only counted, in gold.judgement.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from itertools import product
+from typing import Any, Final, NamedTuple
+
+import polars as pl
+
+from mqreplay.core import get_message as store
+from mqreplay.core.pull_answer import OFFSET_RESET, PULL_OFFSET_MOVED, SUCCESS, pull_answer
+from mqreplay.core.pull_check import GroupConfig, PullBroker, PullRequest
+from mqreplay.core.slave_suggestion import SLAVE, next_offset_correction
+from mqreplay.core.version import BROKER_4
+from mqreplay.evidence.arrays.distinct import distinct_rows
+from mqreplay.evidence.brokers.broker_descriptions import BROKER_5
+
+MASTER: Final = "ASYNC_MASTER"
+# What the store may find inside of a queue's range.
+INSIDE: Final = (store.FOUND, store.NO_MATCHED_MESSAGE, store.MESSAGE_WAS_REMOVING, store.OFFSET_FOUND_NULL)
+STATUSES: Final = (
+    *(*INSIDE, store.NO_MESSAGE_IN_QUEUE, store.NO_MATCHED_LOGIC_QUEUE, store.OFFSET_TOO_SMALL),
+    *(store.OFFSET_OVERFLOW_ONE, store.OFFSET_OVERFLOW_BADLY, OFFSET_RESET),
+)
+INSIDE_OF_RANGE: Final = "an offset inside of the queue"
+OUTSIDE: Final = {
+    store.NO_MESSAGE_IN_QUEUE: "an empty queue",
+    store.OFFSET_TOO_SMALL: "an offset below the first one of the queue",
+    store.OFFSET_OVERFLOW_ONE: "the end of the queue",
+    store.OFFSET_OVERFLOW_BADLY: "an offset beyond the end of the queue",
+}
+ZERO: Final = "zero"
+PLAIN: Final = (SUCCESS, 19, 20)
+COLUMNS: Final = (
+    *("day", "consumer_group", "topic", "broker_name", "queue_id", "client_id", "request_ts", "broker_id"),
+    *("queue_offset", "response_code", "remark", "next_begin_offset", "min_offset", "max_offset"),
+    *("refusal", "expected_code", "expected_next_offset", "judgement", "reason", "record_id"),
+)
+VERDICT: Final[dict[str, pl.DataType]] = {
+    "expected_code": pl.Int32(),
+    "next_is": pl.String(),
+    "judgement": pl.String(),
+    "reason": pl.String(),
+}
+OFFSETS: Final = ("queue_offset", "min_offset", "max_offset", "next_begin_offset", "last_queue_offset")
+OF_BROKER: Final = ("response_code", "status", "broker_id", "broker_role", "offset_check_in_slave", "since_5")
+CASE: Final = (*OFFSETS, *OF_BROKER, "topic", "consumer_group", "queue_id")
+
+
+class Verdict(NamedTuple):
+    """The verdict on one answer; its fields are VERDICT's columns."""
+
+    expected_code: int | None
+    next_is: str | None  # one of OFFSETS, or ZERO; None: several are possible
+    judgement: str
+    reason: str
+
+
+def answers(pull: pl.DataFrame, broker: pl.DataFrame) -> pl.DataFrame:
+    """Return the verdict on each answer of a shard that states the range of its queue; columns COLUMNS.
+
+    ``pull`` and ``broker`` are rows of silver tables. Each distinct case is judged once, however many pulls share it.
+    """
+    stated = pull.filter(pl.all_horizontal(pl.col("response_code", "min_offset", "max_offset").is_not_null()))
+    status = pl.when(pl.col("remark").is_in(STATUSES)).then(pl.col("remark")).alias("status")
+    asked = _with_brokers(stated, broker).with_columns(status)
+    alike = asked.select(*_relations(), *OF_BROKER)
+    place, row_of = distinct_rows([column.to_arrow() for column in alike])
+    cases = [judge(case) for case in asked.select(CASE).gather(row_of).iter_rows(named=True)]
+    judged = pl.DataFrame(cases, schema=VERDICT, orient="row").gather(place)
+    # A verdict names the column that has the next offset: rows of one case have other numbers.
+    of_row = pl.coalesce(pl.when(pl.col("next_is") == name).then(name) for name in OFFSETS[:3])
+    refusal = pl.lit(None, pl.String).alias("refusal")
+    expected = pl.when(pl.col("next_is") == ZERO).then(0).otherwise(of_row).alias("expected_next_offset")
+    return pl.concat([asked, judged], how="horizontal").with_columns(expected, refusal).select(COLUMNS)
+
+
+def stored_rows(answered: pl.DataFrame) -> pl.DataFrame:
+    """Return the rows that gold.pull_answer keeps: all but plain answers that agree."""
+    return answered.filter((pl.col("judgement") != "agree") | ~pl.col("response_code").is_in(PLAIN))
+
+
+def _with_brokers(pull: pl.DataFrame, broker: pl.DataFrame) -> pl.DataFrame:
+    """Add broker_role, offset_check_in_slave and since_5, null where the broker is not described."""
+    major = pl.col("rocketmq_version").str.split(".").list.first().cast(pl.Int32, strict=False)
+    described = (
+        broker.sort("ts")
+        .unique(["broker_name", "broker_id"], keep="last")
+        .select("broker_name", "broker_id", "broker_role", "offset_check_in_slave", (major >= 5).alias("since_5"))
+    )
+    return pull.join(described, ["broker_name", "broker_id"], how="left", maintain_order="left")
+
+
+def _relations() -> Iterator[pl.Expr]:
+    """Yield what the law compares: answers with equal relations have one verdict."""
+    asked, low, high, after, last = map(pl.col, OFFSETS)
+    nothing = pl.lit(0, pl.Int64)
+    of_range = ((asked, low), (asked, high), (asked, nothing), (low, nothing), (low, high), (high, nothing))
+    of_next = ((after, asked), (after, low), (after, high), (after, last))
+    for number, (one, other) in enumerate((*of_range, *of_next)):
+        yield (one - other).sign().alias(f"relation_{number}")
+
+
+def judge(case: Mapping[str, Any]) -> Verdict:
+    """Return the verdict on an answer: a row of the columns CASE."""
+    asked, low, high = (case[name] for name in OFFSETS[:3])
+    placed = store.place_offset(asked, low, high)
+    reason = INSIDE_OF_RANGE if placed is None else OUTSIDE[placed[0]]
+    possible = INSIDE if placed is None else (placed[0],)
+    status = case["status"]
+    if status == OFFSET_RESET:
+        return Verdict(PULL_OFFSET_MOVED, None, "agree", "the broker set the group's offset back")
+    if status == store.NO_MATCHED_LOGIC_QUEUE and high == 0:
+        possible = (status,)
+    if status is not None:
+        if status not in possible:
+            return Verdict(None, None, "differ", f"{reason}, but the broker says {status}")
+        possible = (status,)
+    due = {answer for each in possible for answer in _due(each, case, placed)}
+    code = _only({code for code, _ in due})
+    after = _only({after for _, after in due})
+    name = None if placed is None or after is None else _name_of(after, case)
+    if (case["response_code"], case["next_begin_offset"]) in due:
+        return Verdict(code, name, "agree", reason)
+    what = "next offset" if case["response_code"] in {code for code, _ in due} else "code"
+    return Verdict(code, name, "differ", f"{reason}: the rule gives another {what}")
+
+
+def _due(status: str, case: Mapping[str, Any], placed: tuple[str, int] | None) -> Iterator[tuple[int, int]]:
+    """Yield each (code, next offset) that the law gives for a status of the store; what is not known may be either."""
+    asked, low, high, after, last = (case[name] for name in OFFSETS)
+    broker_id = case["broker_id"] or 0
+    role = case["broker_role"] or (MASTER if broker_id == 0 else SLAVE)
+    checks = (False, True) if case["offset_check_in_slave"] is None else (case["offset_check_in_slave"],)
+    versions = {True: (BROKER_5,), False: (BROKER_4,), None: (BROKER_4, BROKER_5)}[case["since_5"]]
+    for check, version, suggests, least in product(checks, versions, (False, True), {0, broker_id}):
+        if placed is not None:
+            going_on = next_offset_correction(asked, placed[1], role, check)
+        elif after is None or not _goes_on(status, asked, high, after, last):
+            continue
+        else:
+            going_on = after
+        broker = PullBroker("", role, offset_check_in_slave=check, broker_id=broker_id, min_broker_id_in_group=least)
+        result = store.GetMessageResult(status, going_on, low, high, suggest_pulling_from_slave=suggests)
+        request = PullRequest(case["topic"], case["consumer_group"], case["queue_id"], asked)
+        answer = pull_answer(request, broker, GroupConfig(), result, broker_allow_suspend=False, version=version)
+        yield answer.code, going_on
+
+
+def _goes_on(status: str, asked: int, high: int, after: int, last: int | None) -> bool:
+    """Return whether the store can continue there after an offset inside of the queue."""
+    if status == store.FOUND:
+        return asked < after <= high and (last is None or last < after)
+    return asked <= after if status == store.OFFSET_FOUND_NULL else asked <= after <= high
+
+
+def _name_of(offset: int, case: Mapping[str, Any]) -> str:
+    return next((name for name in OFFSETS[:3] if case[name] == offset), ZERO)
+
+
+def _only(values: Collection[int]) -> int | None:
+    return next(iter(values)) if len(values) == 1 else None
