@@ -34,6 +34,7 @@ from mqreplay.findings.finding_evidence import FindingEvidence
 from mqreplay.findings.limits import Limits
 from mqreplay.findings.messages import returned_ends_of_shard
 from mqreplay.findings.pulls import exceptional_pulls_of_shard
+from mqreplay.findings.refused import refused_runs_of_shard
 from mqreplay.findings.shape import HIDDEN, INSTANT, SCHEMA, finding, none, that_reach
 from mqreplay.findings.shares import uneven_shares_of_shard
 from mqreplay.findings.snapshots import refused_snapshots
@@ -57,6 +58,7 @@ LIMITS = Limits(
     duplicate_warn_messages=0,
     retry_warn_messages=5,
     start_messages=1000,
+    refused_s=10,
     retry_gap_s=7200,
     stale_slave_s=150,
     reset_reach_s=60,
@@ -68,6 +70,7 @@ NAMES = {
     *("broker_down", "failover_pull", "slave_pull", "stale_slave_offsets", "offset_beyond_max", "retry_growth"),
     *("dead_letter", "queue_count_changed", "duplicate_delivery", "torn_snapshot", "orphan_offset_key", "clock_skew"),
     *("duplicate_client_id", "negative_offset", "start_skipped", "start_from_oldest"),
+    "pull_refused",
 }
 GROUP = {"consumer_group": pl.String}
 SPAN = {"from_ts": INSTANT, "to_ts": INSTANT}
@@ -125,6 +128,7 @@ def evidence_of(**silver: list[dict]) -> FindingEvidence:
             slave_reads(route, table("slave_suggestion", "gold"), pull, table("broker")), LIMITS.same_cause_gap_s
         ),
         failovers=failovers_of_shard(route),
+        refused_runs=refused_runs_of_shard(table("pull_answer", "gold"), LIMITS.same_cause_gap_s),
         new_starts=new_starts_of_shard(table("queue_start", "gold")),
         first_uses=first_uses_of_shard(pull),
         advances=advances_of_shard(table("offset_change"), table("offset_commit")),

@@ -1,0 +1,62 @@
+"""Runs of pulls that brokers refused, and what mends them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from evidence_keys import keys_of
+from mqreplay.findings.refused import refused_pulls, refused_runs_of_shard
+from mqreplay.findings.shape import SCHEMA
+from silver_moments import at
+from silver_rows import rows
+
+TOPIC = "the topic may not be read (perm)"
+LATE = "the broker knew an older subscription of the group"
+BROKER = "the broker may not be read (brokerPermission)"
+ANSWER = {"consumer_group": "g", "topic": "t", "broker_name": "b", "broker_id": 0, "queue_id": 0, "client_id": "c"}
+ANSWER |= {"request_ts": at(0), "response_code": 16, "refusal": TOPIC}
+Row = dict[str, Any]
+
+
+def found(*differs: Row) -> list[Row]:
+    runs = refused_runs_of_shard(rows("gold.pull_answer", ANSWER, differs), 120)
+    made = refused_pulls(runs, "c", 120, 10)
+    assert dict(made.schema) == SCHEMA
+    return made.sort("from_ts").rows(named=True)
+
+
+def test_a_topic_that_may_not_be_read() -> None:
+    (row,) = found({}, {"request_ts": at(100), "queue_id": 1}, {"request_ts": at(118)})
+    assert row["summary"] == (
+        "The master of b refused 3 pulls of group g from t for 118 s (code 16): the topic may not be read (perm)."
+    )
+    assert "updateTopicPerm -t TOPIC" in row["advice"]
+    assert (row["consumer_group"], row["topic"], row["severity"]) == ("g", "t", "warning")
+    assert keys_of(row["evidence"]) == ["record_id=r0", "record_id=r1", "record_id=r2"]
+
+
+def test_groups_of_one_topic_are_one_finding_and_so_are_topics_of_one_broker() -> None:
+    (row,) = found({}, {"consumer_group": "h"})
+    assert "of several groups from t" in row["summary"]
+    (row,) = found({"refusal": BROKER}, {"refusal": BROKER, "topic": "u"})
+    assert "of group g from several topics" in row["summary"]
+    assert "brokerPermission is 6" in row["advice"]
+    assert len(found({}, {"topic": "u"})) == 2
+
+
+def test_a_start_is_no_finding_unless_it_lasts() -> None:
+    start = {"response_code": 25, "refusal": LATE}
+    assert found(*(start | {"request_ts": at(s)} for s in (0, 3, 6, 9))) == []
+    assert found(*(start | {"request_ts": at(s)} for s in (0, 20, 40))) == [], "starts at several rebalances"
+    (row,) = found(*(start | {"request_ts": at(s)} for s in (0, 3, 6, 9, 12)))
+    assert "for 12 s (code 25): the broker knew an older subscription" in row["summary"]
+
+
+def test_what_others_report_is_none() -> None:
+    assert found({"response_code": 2, "broker_id": 1, "refusal": "the slave may not be read (slaveReadEnable)"}) == []
+    assert found({"response_code": 21, "refusal": None}) == []
+
+
+def test_another_reason_is_reported_too() -> None:
+    (row,) = found({"response_code": 2, "refusal": "another reason"})
+    assert row["advice"].startswith("Read the remark of the answers")
