@@ -32,9 +32,11 @@ MOST_FILES = {
     "gold.offset_continuity": 16,
     "gold.pop_assignment": 6,
     "gold.pop_receipt": 1,
+    "gold.pull_answer": 5,
     "gold.pull_route": 6,
     "gold.queue_owner": 4,
     "gold.queue_progress": 6,
+    "gold.queue_start": 7,
     "gold.replay_gap": 13,
     "gold.slave_suggestion": 5,
 }
