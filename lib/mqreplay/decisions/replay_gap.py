@@ -22,8 +22,8 @@ NEEDED: Mapping[str, tuple[Need, ...]] = {
         Need("brokers"),
         Need("subscription_groups"),
     ),
-    "gold.pull_answer": (Need("pull_log"), Need("topics"), Need("subscription_groups"), Need("heartbeats")),
-    "gold.queue_start": (Need("offset_commits"), Need("pull_log"), Need("heartbeats")),
+    "gold.pull_answer": (Need("pull_log"), Need("topics"), Need("subscription_groups")),
+    "gold.queue_start": (Need("offset_commits"), Need("pull_log")),
     "gold.offset_continuity": (Need("consumer_offset"), Need("offset_commits"), Need("server_requests")),
     "gold.queue_owner": (Need("assignments"), Need("heartbeats", or_polled=("consumer_lists",))),
     "gold.group_status": (
