@@ -93,3 +93,8 @@ def test_plain_answers_that_agree_are_not_stored() -> None:
 def test_refusals_and_missing_answers_have_no_range() -> None:
     none = [{"response_code": 25, "min_offset": None, "max_offset": None}, {"response_code": None, "max_offset": None}]
     assert verdicts(none, [MASTER]).is_empty()
+
+
+def test_no_pulls_make_no_rows_but_the_columns_of_the_table() -> None:
+    found = verdicts([], [])
+    assert found.schema == rows("gold.pull_answer", {}, []).select(found.columns).schema

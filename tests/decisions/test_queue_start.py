@@ -149,6 +149,12 @@ def test_what_was_before_the_start() -> None:
     assert (row["had_offset"], row["skipped"]) == (True, None)
 
 
+def test_no_pulls_make_no_rows_but_the_columns_of_the_table() -> None:
+    none = [rows(f"silver.{name}", {}, []) for name in ("pull", "offset_commit", "offset_lookup", "offset_change")]
+    found = queue_start(*none, consumers(rows("silver.heartbeat", {}, [])), NEW.clear())
+    assert found.schema == rows("gold.queue_start", {}, []).select(found.columns).schema
+
+
 def test_a_broker_may_answer_zero_without_an_entry() -> None:
     zero = STORED | {"answer_offset": 0}
     made = {"previous_offset": None, "new_offset": 4, "from_ts": at(20), "to_ts": at(25)}

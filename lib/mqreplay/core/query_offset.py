@@ -11,7 +11,9 @@ NO_OFFSET = -1  # what ConsumerOffsetManager#queryOffset returns for a group and
 def query_consumer_offset(
     offset: int, min_offset: int, first_is_in_memory: bool, set_zero_if_not_found: bool | None = None
 ) -> int | None:
-    """Return the offset of the answer (messages); None for QUERY_NOT_FOUND.
+    """Return the offset of the answer (messages), None for QUERY_NOT_FOUND.
+
+    Follows ConsumerManageProcessor#queryConsumerOffset.
 
     ``offset`` is the entry of ConsumerOffsetManager (below 0: none), ``min_offset`` the queue's first offset.
     ``first_is_in_memory``: what the store says of the message at offset 0. 4.x asks checkInDiskByConsumeOffset, which

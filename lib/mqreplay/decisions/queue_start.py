@@ -82,8 +82,6 @@ def queue_start(
     """
     queries = offset_commit.filter(pl.col("kind") == "QUERY")
     starts = _starts(pull, queries, new_clients)
-    if starts.is_empty():
-        return pl.DataFrame(schema={**starts.schema, **dict.fromkeys(COLUMNS)}).select(COLUMNS)
     found = _with_lookups(_with_consumer(_with_ends(starts, pull), known), offset_lookup)
     found = _with_had_offset(found, pull, offset_change)
     verdicts = [judge(case) for case in found.select(*CASE, *OF_CONSUMER, *OF_BROKER).iter_rows(named=True)]
@@ -171,7 +169,8 @@ def _with_had_offset(starts: pl.DataFrame, pull: pl.DataFrame, offset_change: pl
     master's file.
     """
     by = ["consumer_group", "topic", "broker_name", "queue_id"]
-    first = pull.group_by(by).agg(pl.col("request_ts").min().alias("first_ts"))
+    of_starts = pull.join(starts.select(by).unique(), by, how="semi")
+    first = of_starts.group_by(by).agg(pl.col("request_ts").min().alias("first_ts"))
     is_new = pl.col("previous_offset").is_null() & pl.col("from_ts").is_not_null() & (pl.col("broker_id") == 0)
     made = offset_change.filter(is_new).group_by(by).agg(pl.col("to_ts").min().alias("made_ts"))
     joined = starts.join(first, by, how="left").join(made, by, how="left")
