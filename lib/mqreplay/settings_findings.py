@@ -106,9 +106,9 @@ class FindingSettings:
         most=1_000_000_000,
     )
     refused_s: int = seconds(
-        10,
-        "pulls that a broker refuses for longer because it lacks the subscription are reported",
-        "Raise it if consumers start slowly.",
+        45,
+        "a broker that lacks the subscription refuses pulls for longer: the next heartbeat, after 30 s, brings it",
+        "Set it to one and a half times heartbeat_interval_s.",
     )
     start_messages: int = setting(
         1000,

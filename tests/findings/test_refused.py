@@ -52,6 +52,13 @@ def test_a_start_is_no_finding_unless_it_lasts() -> None:
     assert "for 12 s (code 25): the broker knew an older subscription" in row["summary"]
 
 
+def test_what_a_slave_has_not_copied_yet_is_no_finding_unless_it_lasts() -> None:
+    lacks = {"response_code": 17, "refusal": "the broker lacks the topic", "broker_id": 1}
+    assert found(*(lacks | {"request_ts": at(s)} for s in (0, 4, 9))) == []
+    assert len(found(*(lacks | {"request_ts": at(s)} for s in (0, 5, 11)))) == 1
+    assert len(found(lacks | {"broker_id": 0})) == 1
+
+
 def test_what_others_report_is_none() -> None:
     assert found({"response_code": 2, "broker_id": 1, "refusal": "the slave may not be read (slaveReadEnable)"}) == []
     assert found({"response_code": 21, "refusal": None}) == []

@@ -236,6 +236,8 @@ def test_the_notes_are_these_and_no_more(found):
         ("idle_consumer", "ship-circle-group"): 1,  # six members for five queues
         ("queue_count_changed", "grow-topic"): 3,
         ("orphan_offset_key", "grow-group"): 2,
+        ("start_from_oldest", "mixalg-group"): 1,  # new groups with CONSUME_FROM_FIRST_OFFSET on full topics
+        ("start_from_oldest", "mixsub-group"): 1,
         ("slave_pull", "grow-group"): 1,  # groups new to an old topic read its start from the slave for a second
         ("slave_pull", "reset-group"): 1,
         ("slave_pull", "mixalg-group"): 1,

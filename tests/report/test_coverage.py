@@ -74,10 +74,13 @@ def test_missing_evidence_is_not_a_quiet_night(tmp_path: Path) -> None:
     assert pulls.lacks == "no record of pulls"
     assert pulls.helps[0].ways.startswith("capture the brokers' ports with tcpdump")
     every = list(found.values())
-    assert [each.name for each in not_judged(every)] == ["pulls", "slave suggestions", "group statuses"]
+    assert [each.name for each in not_judged(every)] == [
+        *("pulls", "slave suggestions", "answers to pulls", "starts of queues", "group statuses")
+    ]
     assert level([], every) == "unknown"
     assert verdict([], every) == (
-        "Judged: 7 rebalances, without a problem; pulls, slave suggestions and group statuses could not be judged."
+        "Judged: 7 rebalances, without a problem; pulls, slave suggestions, answers to pulls, starts of queues and"
+        " group statuses could not be judged."
     )
 
 

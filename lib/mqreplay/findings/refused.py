@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import polars as pl
 
-from mqreplay.core.pull_check import SUBSCRIPTION_NOT_EXIST, SUBSCRIPTION_NOT_LATEST, SYSTEM_BUSY
+from mqreplay.core.pull_check import (
+    SUBSCRIPTION_GROUP_NOT_EXIST,
+    SUBSCRIPTION_NOT_EXIST,
+    SUBSCRIPTION_NOT_LATEST,
+    SYSTEM_BUSY,
+    TOPIC_NOT_EXIST,
+)
 from mqreplay.decisions.pull_refusals import BROKER, GROUP, INFO, OTHER, REFUSALS, TOPIC
 from mqreplay.evidence_advice import Need
 from mqreplay.findings.finding_evidence import FindingEvidence
@@ -18,7 +24,9 @@ BY = ("broker_name", "broker_id", "refusal", "subject", "response_code")
 NARROW = ("consumer_group", "topic", "client_id")  # a finding names them if all its pulls share them
 DECIDED_BY = {each.words: each.decided_by for each in REFUSALS.values()}
 STARTS = (SUBSCRIPTION_NOT_EXIST, SUBSCRIPTION_NOT_LATEST)
-IS_START = pl.col("response_code").is_in(STARTS)
+# So is a topic or group that a slave has not copied yet (SlaveSynchronize).
+NOT_COPIED = pl.col("response_code").is_in([TOPIC_NOT_EXIST, SUBSCRIPTION_GROUP_NOT_EXIST]) & (pl.col("broker_id") > 0)
+IS_START = pl.col("response_code").is_in(STARTS) | NOT_COPIED.fill_null(value=False)
 # A refused client tries again after 3 s (DefaultMQPushConsumerImpl#pullTimeDelayMillsWhenException). Longer pauses are
 # between several starts.
 AGAIN_S = 10
@@ -73,7 +81,9 @@ PULL_REFUSED = FindingKind(
     meaning="A broker refused the pulls of a group, and delivered nothing to it meanwhile. Clients log it, and try"
     " again for ever; no metric of RocketMQ counts it.",
     rule="A broker answered pulls with a code that is no result of its store: 1, 2, 16, 17 or 23 to 28. Codes 24 and 25"
-    " count if they lasted for refused_s seconds: a consumer's first pulls may come before its first heartbeat.",
+    " count if they lasted for refused_s seconds: a consumer's first pulls may come before its first heartbeat, and two"
+    " heartbeats at the same time may leave an older subscription until the next one. Codes 17 and 26 of a slave count"
+    " then, too: it copies topics and groups from its master.",
     follows="PullMessageProcessor#processRequest",
     advice=ADVICE,
     confidence=1.0,
@@ -93,12 +103,8 @@ PULL_REFUSED = FindingKind(
 def refused_pulls(runs: pl.DataFrame, cluster: str, gap_s: int, refused_s: int) -> pl.DataFrame:
     """Return PULL_REFUSED. ``runs`` has the rows of `refused_runs_of_shard` of all shards."""
     lasting = (pl.col("to_ts") - pl.col("from_ts")) >= pl.duration(seconds=refused_s)
-    found = pl.concat(
-        [
-            joined_runs(runs.filter(IS_START), BY, NARROW, AGAIN_S, TABLE).filter(lasting),
-            joined_runs(runs.filter(~IS_START), BY, NARROW, gap_s, TABLE),
-        ]
-    )
+    starts = joined_runs(runs.filter(IS_START), BY, NARROW, AGAIN_S, TABLE).filter(lasting)
+    found = pl.concat([starts, joined_runs(runs.filter(~IS_START), BY, NARROW, gap_s, TABLE)], rechunk=True)
     is_master = pl.col("broker_id").fill_null(0) == 0
     broker = pl.when(is_master).then(pl.lit("The master")).otherwise(pl.format("Slave {}", "broker_id"))
     group = pl.format(" of group {}", "consumer_group").fill_null(" of several groups")
