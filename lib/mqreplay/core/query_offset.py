@@ -5,8 +5,6 @@ A group without a stored offset may be answered 0: then the queue is young, and 
 
 from __future__ import annotations
 
-NO_OFFSET = -1  # what ConsumerOffsetManager#queryOffset returns for a group and queue without an entry
-
 
 def query_consumer_offset(
     offset: int, min_offset: int, first_is_in_memory: bool, set_zero_if_not_found: bool | None = None

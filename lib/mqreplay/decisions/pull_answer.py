@@ -14,7 +14,14 @@ from typing import Any, Final, NamedTuple
 import polars as pl
 
 from mqreplay.core import get_message as store
-from mqreplay.core.pull_answer import OFFSET_RESET, PULL_OFFSET_MOVED, SUCCESS, pull_answer
+from mqreplay.core.pull_answer import (
+    OFFSET_RESET,
+    PULL_NOT_FOUND,
+    PULL_OFFSET_MOVED,
+    PULL_RETRY_IMMEDIATELY,
+    SUCCESS,
+    pull_answer,
+)
 from mqreplay.core.pull_check import GroupConfig, PullBroker, PullRequest
 from mqreplay.core.slave_suggestion import SLAVE, next_offset_correction
 from mqreplay.core.version import BROKER_4
@@ -36,7 +43,7 @@ OUTSIDE: Final = {
     store.OFFSET_OVERFLOW_BADLY: "an offset beyond the end of the queue",
 }
 ZERO: Final = "zero"
-PLAIN: Final = (SUCCESS, 19, 20)
+PLAIN: Final = (SUCCESS, PULL_NOT_FOUND, PULL_RETRY_IMMEDIATELY)
 COLUMNS: Final = (
     *("day", "consumer_group", "topic", "broker_name", "queue_id", "client_id", "request_ts", "broker_id"),
     *("queue_offset", "response_code", "remark", "next_begin_offset", "min_offset", "max_offset"),

@@ -11,7 +11,7 @@ from mqreplay.core.pull_check import (
     SYSTEM_BUSY,
     TOPIC_NOT_EXIST,
 )
-from mqreplay.decisions.pull_refusals import BROKER, GROUP, INFO, OTHER, REFUSALS, TOPIC
+from mqreplay.decisions.pull_refusals import BROKER, GROUP, INFO, REFUSALS, TOPIC
 from mqreplay.evidence_advice import Need
 from mqreplay.findings.finding_evidence import FindingEvidence
 from mqreplay.findings.kind import Cause, FindingKind
@@ -119,6 +119,6 @@ def refused_pulls(runs: pl.DataFrame, cluster: str, gap_s: int, refused_s: int) 
         whole_seconds("from_ts", "to_ts"),
         pl.format(" (code {}): {}.", "response_code", "refusal"),
     )
-    mends = {words: MENDS.get(decided_by, ADVICE) for words, decided_by in DECIDED_BY.items()} | {OTHER: ADVICE}
+    mends = {words: MENDS[decided_by] for words, decided_by in DECIDED_BY.items() if decided_by in MENDS}
     advice = pl.col("refusal").replace_strict(mends, default=ADVICE, return_dtype=pl.String)
     return finding(found, PULL_REFUSED, cluster, severity="warning", summary=summary, advice=advice)
