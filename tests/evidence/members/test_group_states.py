@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import random
 from typing import Any
 
+import pytest
+
+from mqreplay.evidence.members import group_states as module
 from mqreplay.evidence.members.group_states import GroupStates, group_states
 from silver_moments import at
 from silver_rows import rows
@@ -81,3 +85,27 @@ def test_a_broker_that_starts_knows_nobody() -> None:
 def test_heartbeats_without_subscriptions_change_nothing() -> None:
     short = beat("c1", 20) | {"consumer_data_set": [{"group_name": "g", "subscriptions": None}]}
     assert seen(states(beat("c1", 10, t=5), short), 30) == {(("t", 5),)}
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_repeats_that_are_left_out_change_nothing(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    draw = random.Random(seed)
+    clients = ["c1", "c2", "c3"]
+    versions = {client: {"t": draw.choice((5, 6, 7))} for client in clients}
+    if seed % 4 == 0:
+        versions["c3"] = {"t": 5, "u": 1}  # a conflict of subscriptions
+    sent: list[Row] = []
+    for second in range(0, 400, 10):
+        client = draw.choice(clients)
+        if draw.random() < 0.1:
+            sent.append(gone(client, second, unregistered_consumer_group="g"))
+        elif draw.random() < 0.05:
+            versions[client] = {topic: version + 3 for topic, version in versions[client].items()}
+        else:
+            sent.append(beat(client, second + draw.random(), **versions[client]))
+            sent += [beat(other, second + 0.5, **versions[other]) for other in clients if draw.random() < 0.1]
+    boots = (1, 150)
+    short = states(*sent, boots=boots)
+    monkeypatch.setattr(module, "_without_repeats", lambda heartbeat, broker_runtime: heartbeat)
+    whole = states(*sent, boots=boots)
+    assert [seen(short, second) for second in range(400)] == [seen(whole, second) for second in range(400)]

@@ -19,6 +19,7 @@ import polars as pl
 from mqreplay.core.pull_check import ConsumerGroupInfo, Subscription
 
 MOST_POSSIBLE: Final = 8  # states of one group at one time; more races at once are not followed
+BROKER: Final = ("broker_name", "broker_id")
 Broker = tuple[str, int]
 Group = tuple[str, int, str]
 Known = tuple[ConsumerGroupInfo | None, ...]  # what a broker may know of a group; None: the group is not there
@@ -62,8 +63,7 @@ def group_states(heartbeat: pl.DataFrame, broker_runtime: pl.DataFrame) -> Group
     found: dict[Group, list[GroupState]] = defaultdict(list)
     members: dict[Group, set[str]] = defaultdict(set)
     boots = _boots(broker_runtime)
-    rows = heartbeat.filter(pl.col("broker_name").is_not_null() & pl.col("broker_id").is_not_null()).sort("ts")
-    for row in rows.iter_rows(named=True):
+    for row in _without_repeats(heartbeat.drop_nulls(BROKER).sort("ts"), broker_runtime).iter_rows(named=True):
         broker = (row["broker_name"], row["broker_id"])
         _stop(broker, row["ts"], boots, found, members)
         for name, info in _changes(row):
@@ -78,9 +78,42 @@ def group_states(heartbeat: pl.DataFrame, broker_runtime: pl.DataFrame) -> Group
     return GroupStates(dict(found))
 
 
+def _without_repeats(heartbeat: pl.DataFrame, broker_runtime: pl.DataFrame) -> pl.DataFrame:
+    """Return the rows, in order of time, without those that change nothing: nearly all.
+
+    They repeat what the client stated since it came and the broker started, in a group whose clients all state the same
+    topics. Two repeats after each statement that is new in the group stay: they show which of two at the same time won.
+    """
+    boots = broker_runtime.select(*BROKER, pl.col("boot_ts").alias("ts")).drop_nulls().unique().sort("ts")
+    since = boots.with_columns(pl.col("ts").alias("boot_ts"))
+    rows = heartbeat.with_row_index().join_asof(since, on="ts", by=BROKER, check_sortedness=False)
+    leaves = pl.any_horizontal(pl.col("unregistered_consumer_group", "closed_consumer_group").is_not_null())
+    stated = (
+        rows.with_columns(leaves.cum_sum().over(*BROKER, "client_id").alias("left"))
+        .select("index", *BROKER, "client_id", "boot_ts", "left", pl.col("consumer_data_set").alias("group"))
+        .explode("group")
+        .drop_nulls("group")
+        .with_columns(pl.col("group").struct.field("group_name", "message_model", "subscriptions"))
+    )
+    of_group = (*BROKER, "group_name")
+    topic = pl.element().struct.field("topic", "expression_type")
+    # Hashes, since a list of structs is no key.
+    stated = stated.with_columns(
+        pl.struct("message_model", pl.col("subscriptions").list.eval(pl.struct(topic)).hash()).alias("topics"),
+        pl.struct("client_id", "boot_ts", "left", pl.col("group").hash()).alias("statement"),
+    )
+    news = pl.struct(*of_group, "statement").is_first_distinct().cum_sum().over(of_group).alias("news")
+    repeats = pl.int_range(pl.len()).over(*of_group, "statement", "news")
+    of_interest = stated.with_columns(news).filter(
+        (repeats <= 1) | (pl.col("topics").n_unique().over(of_group) > 1)
+    )
+    kept = leaves | pl.col("index").is_in(of_interest["index"].implode())
+    return rows.filter(kept).drop("index", "boot_ts")
+
+
 def _boots(broker_runtime: pl.DataFrame) -> dict[Broker, list[dt.datetime]]:
     """Return the starts of each broker, latest first."""
-    known = broker_runtime.select("broker_name", "broker_id", "boot_ts").drop_nulls().unique().sort("boot_ts")
+    known = broker_runtime.select(*BROKER, "boot_ts").drop_nulls().unique().sort("boot_ts")
     found: dict[Broker, list[dt.datetime]] = defaultdict(list)
     for name, broker_id, boot_ts in known.iter_rows():
         found[name, broker_id].insert(0, boot_ts)
