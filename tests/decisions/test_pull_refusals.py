@@ -18,6 +18,7 @@ TOPIC |= {"perm": 6, "read_queue_nums": 4}
 GROUP = {"broker_name": "b", "broker_id": 0, "source_name": "b-0", "consumer_group": "g", "ts": at(0)}
 GROUP |= {"change": "first", "consume_enable": True, "consume_broadcast_enable": True}
 BROKER = {"broker_name": "b", "broker_id": 0, "ts": at(0), "broker_role": "ASYNC_MASTER", "rocketmq_version": "5.3.3"}
+SLAVE = {"broker_role": "SLAVE", "slave_read_enable": False}
 SUBSCRIBED = [{"topic": "t", "expression_type": "TAG", "sub_version": 7}]
 Row = dict[str, Any]
 FORBIDDEN = (16, "the topic[t] pulling message is forbidden")
@@ -98,9 +99,11 @@ def changed(**values: Any) -> list[Row]:
         (NOT_LATEST, {}, "undetermined"),
         (NO_SUBSCRIPTION, {"topic": "u", "topics": [{"topic": "u"}]}, "agree"),
         (NO_SUBSCRIPTION, {}, "undetermined"),
-        (REJECTED, {"brokers": [{"broker_role": "SLAVE", "slave_read_enable": False}]}, "agree"),
+        (REJECTED, {"brokers": [SLAVE]}, "agree"),
         (REJECTED, {"brokers": [{"broker_role": "SLAVE", "slave_read_enable": True}]}, "undetermined"),
         (REJECTED, {"brokers": []}, "undetermined"),
+        (REJECTED, {"brokers": [SLAVE, SLAVE | {"ts": at(200), "slave_read_enable": True}]}, "agree"),
+        (REJECTED, {"brokers": [SLAVE, SLAVE | {"ts": at(50), "slave_read_enable": True}]}, "undetermined"),
         (
             (16, "the broker[10.0.0.1] pulling message is forbidden"),
             {"brokers": [{"properties": {"brokerPermission": "2"}}]},

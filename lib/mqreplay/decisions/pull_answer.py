@@ -26,7 +26,8 @@ from mqreplay.core.pull_check import GroupConfig, PullBroker, PullRequest
 from mqreplay.core.slave_suggestion import SLAVE, next_offset_correction
 from mqreplay.core.version import BROKER_4
 from mqreplay.evidence.arrays.distinct import distinct_rows
-from mqreplay.evidence.brokers.broker_descriptions import BROKER_5
+from mqreplay.evidence.arrays.frame_arrays import gathered
+from mqreplay.evidence.brokers.broker_descriptions import BROKER_5, BROKER_KEY, valid_descriptions
 
 MASTER: Final = "ASYNC_MASTER"
 # What the store may find inside of a queue's range.
@@ -96,12 +97,10 @@ def stored_rows(answered: pl.DataFrame) -> pl.DataFrame:
 def _with_brokers(pull: pl.DataFrame, broker: pl.DataFrame) -> pl.DataFrame:
     """Add broker_role, offset_check_in_slave and since_5, null where the broker is not described."""
     major = pl.col("rocketmq_version").str.split(".").list.first().cast(pl.Int32, strict=False)
-    described = (
-        broker.sort("ts")
-        .unique(["broker_name", "broker_id"], keep="last")
-        .select("broker_name", "broker_id", "broker_role", "offset_check_in_slave", (major >= 5).alias("since_5"))
-    )
-    return pull.join(described, ["broker_name", "broker_id"], how="left", maintain_order="left")
+    known = broker.with_columns((major >= 5).alias("since_5"))
+    place = valid_descriptions(pull, known, BROKER_KEY)
+    names = ("broker_role", "offset_check_in_slave", "since_5")
+    return pl.concat([pull, pl.DataFrame([gathered(known[name], place) for name in names])], how="horizontal")
 
 
 def _relations() -> Iterator[pl.Expr]:

@@ -21,11 +21,14 @@ from mqreplay.core.pull_check import GroupConfig, PullBroker, PullRequest, Topic
 from mqreplay.core.slave_suggestion import SLAVE
 from mqreplay.core.version import BROKER_4
 from mqreplay.decisions.pull_answer import COLUMNS, MASTER, answers
-from mqreplay.evidence.brokers.broker_descriptions import BROKER_5, PROPERTIES
+from mqreplay.evidence.arrays.frame_arrays import NOWHERE
+from mqreplay.evidence.brokers.broker_descriptions import BROKER_5, BROKER_KEY, PROPERTIES, valid_descriptions
 from mqreplay.evidence.brokers.config_copies import PLACE, ConfigCopies
 from mqreplay.evidence.members.group_states import GroupStates
 
 TOPIC, GROUP, BROKER, INFO, FILTER = "topic", "group", "broker", "info", "filter"
+DESCRIPTION: Final = "description"
+Row = Mapping[str, Any]
 
 
 class Refusal(NamedTuple):
@@ -96,7 +99,7 @@ class Inputs:
 
     topics: ConfigCopies
     groups: ConfigCopies
-    brokers: Mapping[tuple[str, int], Mapping[str, Any]]
+    broker: pl.DataFrame
     states: GroupStates
 
 
@@ -104,12 +107,10 @@ def inputs(
     topic_config: pl.DataFrame, subscription_group: pl.DataFrame, broker: pl.DataFrame, states: GroupStates
 ) -> Inputs:
     """Return the inputs by silver tables, and by the states of groups."""
-    last = broker.sort("ts").unique(PLACE, keep="last").with_columns(pl.col("properties").cast(PROPERTIES))
-    described = {(row["broker_name"], row["broker_id"]): row for row in last.iter_rows(named=True)}
     may_read = (pl.col("perm") & law.PERM_READ) != 0
     topics = ConfigCopies(topic_config, "topic", ~may_read)
     groups = ConfigCopies(subscription_group, "consumer_group", ~pl.col("consume_enable"))
-    return Inputs(topics, groups, described, states)
+    return Inputs(topics, groups, broker.with_columns(pl.col("properties").cast(PROPERTIES)), states)
 
 
 IS_REFUSED: Final = (
@@ -129,7 +130,7 @@ def pull_answers(pull: pl.DataFrame, broker: pl.DataFrame, known: Inputs) -> pl.
 def refusals(pull: pl.DataFrame, known: Inputs) -> pl.DataFrame:
     """Return the verdict on each refused pull of a shard; columns of gold.pull_answer."""
     refused = pull.filter(IS_REFUSED).with_columns(pl.col("remark").str.split("\n").list.first())
-    return _with_verdicts(refused, [judge(row, known) for row in refused.iter_rows(named=True)])
+    return _with_verdicts(refused, [judge(row, known) for row in _described(refused, known)])
 
 
 def forbidden(pull: pl.DataFrame, known: Inputs) -> pl.DataFrame:
@@ -141,11 +142,17 @@ def forbidden(pull: pl.DataFrame, known: Inputs) -> pl.DataFrame:
             answered.join(known.groups.restricted, [*PLACE, "consumer_group"], how="semi"),
         ]
     ).unique("record_id", maintain_order=True)
-    rows = [row for row in suspects.iter_rows(named=True) if all(_due(row, known))]
-    verdicts = [
-        Verdict("differ", "the broker answered, and the copies before and after the pull forbid it") for _ in rows
-    ]
-    return _with_verdicts(pl.DataFrame(rows, suspects.schema), verdicts)
+    is_wrong = [all(_due(row, known)) for row in _described(suspects, known)]
+    wrong = suspects.filter(pl.Series(is_wrong, dtype=pl.Boolean))
+    verdict = Verdict("differ", "the broker answered, and the copies before and after the pull forbid it")
+    return _with_verdicts(wrong, [verdict] * wrong.height)
+
+
+def _described(pull: pl.DataFrame, known: Inputs) -> Iterator[dict[str, Any]]:
+    """Yield each pull with the description of its broker that is valid then, None without one."""
+    valid = valid_descriptions(pull, known.broker, BROKER_KEY)
+    for row, place in zip(pull.iter_rows(named=True), valid, strict=True):
+        yield row | {DESCRIPTION: None if place == NOWHERE else known.broker.row(int(place), named=True)}
 
 
 def _with_verdicts(rows: pl.DataFrame, verdicts: list[Verdict]) -> pl.DataFrame:
@@ -156,8 +163,8 @@ def _with_verdicts(rows: pl.DataFrame, verdicts: list[Verdict]) -> pl.DataFrame:
     return pl.concat([rows, added], how="horizontal").with_columns(expected, nothing).select(COLUMNS)
 
 
-def judge(row: Mapping[str, Any], known: Inputs) -> Verdict:
-    """Return the verdict on a refused pull: a row of silver.pull."""
+def judge(row: Row, known: Inputs) -> Verdict:
+    """Return the verdict on a refused pull: a row of silver.pull with the DESCRIPTION of its broker."""
     remark = row["remark"] or ""
     begins = next((text for text in REFUSALS if remark.startswith(text)), None)
     if begins is None or REFUSALS[begins].code != row["response_code"]:
@@ -172,20 +179,20 @@ def judge(row: Mapping[str, Any], known: Inputs) -> Verdict:
     return Verdict("differ", f"{words}, but the copies before and after the pull allow it", words)
 
 
-def _place(row: Mapping[str, Any]) -> tuple[str, int]:
+def _place(row: Row) -> tuple[str, int]:
     return row["broker_name"], row["broker_id"] or 0
 
 
-def _lacks(decided_by: str, row: Mapping[str, Any], known: Inputs) -> bool:
+def _lacks(decided_by: str, row: Row, known: Inputs) -> bool:
     place = _place(row)
     return {
         TOPIC: not known.topics.has(place),
         GROUP: not known.groups.has(place),
-        BROKER: place not in known.brokers,
+        BROKER: row[DESCRIPTION] is None,
     }.get(decided_by, False)
 
 
-def _due(row: Mapping[str, Any], known: Inputs) -> Iterator[law.Refusal | None]:
+def _due(row: Row, known: Inputs) -> Iterator[law.Refusal | None]:
     """Yield what the law answers to the pull, by each of the possible inputs; an unknown input allows it."""
     place, at, group = _place(row), row["request_ts"], row["consumer_group"]
     until = (row["response_ts"] or at) + SEEN_AFTER
@@ -197,7 +204,7 @@ def _due(row: Mapping[str, Any], known: Inputs) -> Iterator[law.Refusal | None]:
         list(_topics(known.topics.possible(place, row["topic"], at))),
         list(_groups(known.groups.possible(place, group, at))),
         list(known.states.possible((*place, group), at, until)),
-        list(_brokers(known.brokers.get(place), place[1])),
+        list(_brokers(row[DESCRIPTION], place[1])),
     )
     for topic, group_config, info, (broker, version) in options:
         yield check_pull(request, broker, topic, group_config, info, version=version)
@@ -218,7 +225,7 @@ def _groups(found: Collection[dict[str, Any] | None] | None) -> Iterator[GroupCo
             yield GroupConfig(_or(row["consume_enable"], True), _or(row["consume_broadcast_enable"], True))
 
 
-def _brokers(row: Mapping[str, Any] | None, broker_id: int) -> Iterator[tuple[PullBroker, str]]:
+def _brokers(row: Row | None, broker_id: int) -> Iterator[tuple[PullBroker, str]]:
     role = MASTER if broker_id == 0 else SLAVE
     if row is None:
         for version in (BROKER_4, BROKER_5):

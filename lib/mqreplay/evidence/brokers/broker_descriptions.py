@@ -44,7 +44,7 @@ def with_descriptions(pull: pl.DataFrame, broker: pl.DataFrame, subscription_gro
     """
     brokers = described_brokers(broker)
     groups = subscription_group.filter(pl.col("change") != "removed")
-    of_broker, of_group = _last_described(pull, brokers, BROKER_KEY), _last_described(pull, groups, GROUP_KEY)
+    of_broker, of_group = valid_descriptions(pull, brokers, BROKER_KEY), valid_descriptions(pull, groups, GROUP_KEY)
     place, row_of = distinct_rows([pa.array(of_broker), pa.array(of_group)])
     of_broker, of_group = of_broker[row_of], of_group[row_of]
     cases = pl.DataFrame(
@@ -59,8 +59,8 @@ def with_descriptions(pull: pl.DataFrame, broker: pl.DataFrame, subscription_gro
     return pl.concat([pull, cases.gather(place)], how="horizontal")
 
 
-def _last_described(pull: pl.DataFrame, described: pl.DataFrame, by: Sequence[str]) -> Numbers:
-    """Return for each pull the row of the description valid at its request, NOWHERE if there is none."""
+def valid_descriptions(pull: pl.DataFrame, described: pl.DataFrame, by: Sequence[str]) -> Numbers:
+    """Return for each pull the row of ``described`` that is valid at its request, NOWHERE if there is none."""
     key, of_description = key_codes(by, pull, described)
     request, at = column_numbers(pull, "request_ts")[0], column_numbers(described, "ts")[0]
     order = np.lexsort((at, of_description))
