@@ -14,6 +14,7 @@ from mqreplay.core.pull_check import (
 from mqreplay.decisions.pull_refusals import BROKER, GROUP, INFO, REFUSALS, TOPIC
 from mqreplay.evidence_advice import Need
 from mqreplay.findings.finding_evidence import FindingEvidence
+from mqreplay.findings.forbidden_reads import forbidden_reads
 from mqreplay.findings.kind import Cause, FindingKind
 from mqreplay.findings.limits import Limits
 from mqreplay.findings.pull_runs import joined_runs, pull_runs
@@ -71,8 +72,15 @@ def refused_runs_of_shard(answers: pl.DataFrame, gap_s: int) -> pl.DataFrame:
 
 
 def find(evidence: FindingEvidence, limits: Limits) -> pl.DataFrame:
-    """Return the refusals that are no start of a consumer."""
-    return refused_pulls(evidence.refused_runs, evidence.cluster, limits.same_cause_gap_s, limits.refused_s)
+    """Return the refusals that are no start of a consumer, and topics that may not be read."""
+    pulls = refused_pulls(evidence.refused_runs, evidence.cluster, limits.same_cause_gap_s, limits.refused_s)
+    topics = forbidden_reads(
+        evidence.topic_config, evidence.queue_owner, pulls, evidence.recorded_until, limits.refused_s
+    )
+    by_copies = finding(
+        topics, PULL_REFUSED, evidence.cluster, severity="warning", summary=pl.col("summary"), advice=MENDS[TOPIC]
+    )
+    return pl.concat([pulls, by_copies])
 
 
 PULL_REFUSED = FindingKind(
@@ -83,11 +91,12 @@ PULL_REFUSED = FindingKind(
     rule="A broker answered pulls with a code that is no result of its store: 1, 2, 16, 17 or 23 to 28. Codes 24 and 25"
     " count if they lasted for refused_s seconds: a consumer's first pulls may come before its first heartbeat, and two"
     " heartbeats at the same time may leave an older subscription until the next one. Codes 17 and 26 of a slave count"
-    " then, too: it copies topics and groups from its master.",
+    " then, too: it copies topics and groups from its master. Without refused pulls, a topic counts whose permission on"
+    " a master refused readers for refused_s seconds while a group held its queues.",
     follows="PullMessageProcessor#processRequest",
     advice=ADVICE,
     confidence=1.0,
-    needs=(Need("pull_log"),),
+    needs=(Need("pull_log", or_polled=("topics",)),),
     thresholds=("findings.same_cause_gap_s", "findings.refused_s"),
     example="The master of broker-a refused 412 pulls of group pay-group from pay-topic for 118 s (code 16): the topic"
     " may not be read (perm).",

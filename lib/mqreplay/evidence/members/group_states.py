@@ -104,9 +104,7 @@ def _without_repeats(heartbeat: pl.DataFrame, broker_runtime: pl.DataFrame) -> p
     )
     news = pl.struct(*of_group, "statement").is_first_distinct().cum_sum().over(of_group).alias("news")
     repeats = pl.int_range(pl.len()).over(*of_group, "statement", "news")
-    of_interest = stated.with_columns(news).filter(
-        (repeats <= 1) | (pl.col("topics").n_unique().over(of_group) > 1)
-    )
+    of_interest = stated.with_columns(news).filter((repeats <= 1) | (pl.col("topics").n_unique().over(of_group) > 1))
     kept = leaves | pl.col("index").is_in(of_interest["index"].implode())
     return rows.filter(kept).drop("index", "boot_ts")
 
