@@ -41,6 +41,7 @@ SLAVE_PULL = FindingKind(
         Cause("broker_down", same=("broker_name",), after_s=120, of_master=True),
         # A slave that refuses reads explains the pulls that were sent to it.
         Cause("slave_pull", same=("broker_name",), critical=True),
+        Cause("start_from_oldest", same=("consumer_group", "topic"), after_s=600),
     ),
 )
 READ = ("why", "broker_name", "consumer_group", "topic", *KEEPER)
