@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mqreplay.core import slave_suggestion as law
 from mqreplay.core.pull_answer import suggest_which_broker_id
 from mqreplay.decisions.slave_suggestion import ACTING, COLUMNS, slave_suggestion
 from mqreplay.lake.column_types import arrow_schema
@@ -113,6 +114,15 @@ def test_slow_client_is_sent_to_the_slave():
 def test_more_than_the_memory_is_slow_and_as_much_is_not():
     slow = [judged(polls=[(20, end), (30, end)])[2].split(":")[0] for end in (900, 901)]
     assert slow == ["not slow", "slow"]
+
+
+@given(st.integers(600, 1 << 50), st.integers(1, 1 << 50), st.integers(1, 100))
+def test_where_all_is_known_the_arrays_say_what_core_says(end, memory, ratio):
+    broker = {"physical_memory_bytes": memory, "access_message_in_memory_max_ratio": ratio}
+    row = one(polls=[(20, end), (30, end)], brokers=[broker])
+    is_slow = law.slave_suggestion(end, 500, memory, law.effective_ratio(ratio, "ASYNC_MASTER", "4.9.7"))
+    assert row["expected_suggest"] == int(is_slow)
+    assert row["diff_min"] == row["diff_max"] == end - 500
 
 
 def test_bounds_on_both_sides_of_the_memory_leave_it_open():
