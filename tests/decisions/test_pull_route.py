@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mqreplay.core.pull_node import PullFromWhichNodeTable
 from mqreplay.decisions.pull_route import COLUMNS, Route, found_broker_id, judge, pull_route
 from mqreplay.evidence.brokers.route_changes import route_changes
 from mqreplay.evidence.members.client_memory import first_subscriptions_of_shard, new_clients
@@ -87,6 +88,21 @@ def test_suggestion_of_1_leads_to_the_slave_whatever_its_id() -> None:
     assert rows_of(pulls, routes)[1]["reason"] == (
         "broker id 1 was not in the client's route (ids 0, 2): fell back to broker id 2"
     )
+
+
+@given(st.lists(st.tuples(st.integers(0, 2), st.none() | st.integers(0, 1)), min_size=1, max_size=12))
+@settings(max_examples=40, deadline=None)
+def test_the_arrays_remember_what_a_clients_table_does(asked: list[tuple[int, int | None]]) -> None:
+    table: PullFromWhichNodeTable[int] = PullFromWhichNodeTable()
+    pulls, nodes = [], []
+    for number, (queue_id, suggested) in enumerate(asked):
+        nodes.append(node := table.recalculate_pull_from_which_node(queue_id))
+        pulls.append(pull(number + 2, number, queue_id=queue_id, broker_id=node, suggest_which_broker_id=suggested))
+        if suggested is not None:
+            table.update_pull_from_which_node(queue_id, suggested)
+    found = rows_of(pulls, [route(1, BOTH)])
+    assert [row["expected_broker_id"] for row in found] == nodes
+    assert {row["judgement"] for row in found} == {"agree"}
 
 
 def test_pull_against_the_suggestion_differs() -> None:

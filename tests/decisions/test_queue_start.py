@@ -167,3 +167,10 @@ def test_a_broker_may_answer_zero_without_an_entry() -> None:
     earlier = {"client_id": "c2", "request_ts": at(5)}
     found = starts([earlier, {}], [zero], changes=[made])
     assert [row["had_offset"] for row in found] == [None]
+
+
+def test_a_broker_that_answers_zero_though_the_first_message_is_gone() -> None:
+    made = {"previous_offset": None, "new_offset": 4, "from_ts": at(20), "to_ts": at(25)}
+    row = start([{"min_offset": 5}], [STORED | {"answer_offset": 0}], changes=[made])
+    assert verdict(row) == ("differ", None)
+    assert row["reason"] == "no stored offset, and the queue begins at 5: the broker must not answer an offset"

@@ -9,8 +9,9 @@ from __future__ import annotations
 import ast
 import re
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import TypeVar
 
 LIB = Path(__file__).parents[2] / "lib" / "mqreplay"
 CORE = "mqreplay.core."
@@ -25,6 +26,7 @@ _ELSE = {
     "evidence": "gold tables",
     "record": "recordings",
 }
+E = TypeVar("E")
 Node = tuple[str, str]  # (module of core, name), of a method "Class.method"
 
 
@@ -65,6 +67,11 @@ class _Module:
                 for target in targets:
                     if isinstance(target, ast.Name):
                         yield target.id, node
+
+
+def entry_of(key: str, entries: Mapping[str, E]) -> E | None:
+    """Return the entry of a function (module:name), else that of its module."""
+    return entries.get(key, entries.get(key.partition(":")[0]))
 
 
 def judged_by() -> dict[str, set[str]]:

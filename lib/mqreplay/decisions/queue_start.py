@@ -20,6 +20,7 @@ from mqreplay.core.compute_pull_from import (
     admin_question,
     compute_pull_from_where,
 )
+from mqreplay.core.query_offset import query_consumer_offset
 from mqreplay.evidence.members.membership import consumer_groups
 
 QUEUE: Final = ("client_id", "consumer_group", "topic", "broker_name", "queue_id")
@@ -44,7 +45,7 @@ JUDGED: Final[dict[str, pl.DataType]] = {
 }
 CASE: Final = ("topic", "actual_offset", "was_asked", "stored_offset", "stored_code", "had_offset")
 OF_CONSUMER: Final = ("message_model", "consume_type", "consume_from_where")
-OF_BROKER: Final = ("max_answer", "search_answer", "max_offset")
+OF_BROKER: Final = ("max_answer", "search_answer", "min_offset", "max_offset")
 
 
 class Judged(NamedTuple):
@@ -209,6 +210,9 @@ def judge(case: Mapping[str, Any]) -> Judged:
     last_offset = _last_offset(case["stored_code"], case["stored_offset"])
     if last_offset is None:
         return undetermined("the answer with the stored offset was not recorded")
+    if case["stored_code"] == SUCCESS and case["had_offset"] is False and not _may_be(last_offset, case["min_offset"]):
+        reason = f"no stored offset, and the queue begins at {case['min_offset']}: the broker must not answer an offset"
+        return Judged(None, None, None, "differ", reason)
     if last_offset != NO_OFFSET:
         return judged(compute_pull_from_where(ConsumeFromWhere.LAST_OFFSET, last_offset, topic), _stored(case))
     if case["consume_from_where"] not in WHERE:
@@ -223,6 +227,11 @@ def judge(case: Mapping[str, Any]) -> Judged:
         return undetermined(f"{reason}, but the answer of {question.method} was not recorded", question.method)
     expected = compute_pull_from_where(where, last_offset, topic, answer, ANY_TIME)
     return judged(expected, f"{reason}, whose {question.method} is {answer}", question.method, answer)
+
+
+def _may_be(answer: int, min_offset: int | None) -> bool:
+    """Return whether a broker may answer this offset to a group without one."""
+    return answer in {query_consumer_offset(NO_OFFSET, min_offset or 0, in_memory) for in_memory in (True, False)}
 
 
 def _stored(case: Mapping[str, Any]) -> str:

@@ -10,11 +10,12 @@ import datetime as dt
 
 import polars as pl
 
-from mqreplay.core.pull_check import PERM_READ
+from mqreplay.core.topic_route import is_readable
 from mqreplay.findings.shape import counted, evidence, one_or_none, whole_seconds
 
 SOURCE_TOPIC = ("source_name", "topic")
 PLACE = ("topic", "broker_name")
+READABLE = [perm for perm in range(16) if is_readable(perm)]  # PermName has four bits
 HELD_BEFORE = dt.timedelta(seconds=120)  # a route is up to 30 s old, a copy of the broker's topics up to 60 s
 
 
@@ -31,7 +32,7 @@ def forbidden_reads(
     ``refused`` has the topic, broker_name, from_ts and to_ts of refused pulls: what they show is left out. ``until`` is
     the end of the recording.
     """
-    may_read = (pl.col("perm") & PERM_READ) != 0
+    may_read = pl.col("perm").is_in(READABLE)
     configs = topic_config.filter((pl.col("broker_id") == 0) & pl.col("perm").is_not_null()).sort("ts")
     changed = configs.filter(may_read.ne_missing(may_read.shift().over(SOURCE_TOPIC)))
     end = pl.col("ts").shift(-1).over(SOURCE_TOPIC)

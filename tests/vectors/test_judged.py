@@ -1,0 +1,42 @@
+"""Each function of core judges a table, or docs/decisions.md says why it cannot."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from vectors.catalogue import CORE, functions
+from vectors.judged import JUDGES_NOTHING, ON_ARRAYS
+from vectors.judged_by import entry_of, judged_by
+
+ROOT = Path(__file__).parents[2]
+KEYS = [function.key for function in functions()]
+REACHED = judged_by()
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_a_function_judges_or_says_why_not(key: str) -> None:
+    assert REACHED.get(key) or entry_of(key, ON_ARRAYS) or entry_of(key, JUDGES_NOTHING)
+
+
+@pytest.mark.parametrize("name", [*ON_ARRAYS, *JUDGES_NOTHING])
+def test_an_entry_is_of_a_function_that_imports_do_not_show(name: str) -> None:
+    of_entry = [key for key in KEYS if name in (key, key.partition(":")[0])]
+    assert any(not REACHED.get(key) for key in of_entry)
+
+
+@pytest.mark.parametrize("name", ON_ARRAYS)
+def test_a_kernel_on_arrays_is_compared_with_core(name: str) -> None:
+    test = (ROOT / ON_ARRAYS[name].test).read_text(encoding="utf-8")
+    stem = name.partition(":")[0]
+    rules = (ROOT / "tests" / "queue_rules.py").read_text(encoding="utf-8") if "queue_rules" in test else ""
+    assert (CORE / f"{stem}.py").exists()
+    assert f"core.{stem} import" in test + rules or f"core import {stem} as law" in test
+
+
+def test_nothing_is_judged_by_sql_functions_alone() -> None:
+    assert judged_by.__module__ == "vectors.judged_by"
+    assert "gold.pull_answer" in REACHED["get_message:place_offset"]
+    assert "gold.allocation" in REACHED["allocation:allocate_averagely"]
+    assert not REACHED.get("transfer:transfer_cost")
