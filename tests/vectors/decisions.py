@@ -11,7 +11,7 @@ import importlib.abc
 import importlib.machinery
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any
@@ -21,13 +21,16 @@ ROOT = HERE.parents[1]
 sys.path[:0] = [str(ROOT / "lib"), str(HERE.parent)]
 
 from vectors.catalogue import CORE, Function, functions  # noqa: E402
+from vectors.judged import JUDGES_NOTHING, ON_ARRAYS  # noqa: E402
+from vectors.judged_by import entry_of, judged_by  # noqa: E402
 
 HEAD = """# Decisions
 
 Made by `python tests/vectors/decisions.py > docs/decisions.md` from lib/mqreplay/core and tests/vectors/data; do not
 edit. Every public function of core: how it is called, what it says, the Java method that it follows, and how many
 of the {cases:,} vector cases (answers of RocketMQ's own classes) go through it, directly or by another function. Where
-none does, RocketMQ's sources are followed by reading, and tests/core holds the examples.
+none does, RocketMQ's sources are followed by reading, and tests/core holds the examples. "Judges" names the tables
+whose rows follow from it in a night; "on arrays" is a kernel on whole columns, which the test compares with it.
 """
 MARK = "__asked__"
 
@@ -101,16 +104,17 @@ def count() -> tuple[dict[str, Counter[str]], int]:
 def render(found: dict[str, Counter[str]], cases: int) -> str:
     """The page."""
     parts = [HEAD.format(cases=cases)]
+    tables = judged_by()
     module = None
     for function in functions():
         if function.module != module:
             module = function.module
             parts.append(f"## {module}\n\n" + " ".join(function.module_doc.split("\n\n", 1)[0].split()) + "\n")
-        parts.append(_entry(function, found.get(function.key, Counter())))
+        parts.append(_entry(function, found.get(function.key, Counter()), tables.get(function.key, set())))
     return "\n".join(parts)
 
 
-def _entry(function: Function, counted: Counter[str]) -> str:
+def _entry(function: Function, counted: Counter[str], tables: Set[str]) -> str:
     follows = ", ".join(f"`{each}`" for each in function.java) or f"no method of RocketMQ: {function.no_java}"
     of = ", ".join(f"{stem} {n:,}" for stem, n in sorted(counted.items()))
     asked = f"{counted.total():,} ({of})" if counted else "none"
@@ -119,9 +123,17 @@ def _entry(function: Function, counted: Counter[str]) -> str:
             f"- `{function.signature}`",
             f"  {function.says}",
             f"  Follows {follows}. Vector cases: {asked}.",
+            f"  {_judges(function.key, tables)}.",
             "",
         ]
     )
+
+
+def _judges(key: str, tables: Set[str]) -> str:
+    arrays, nothing = entry_of(key, ON_ARRAYS), entry_of(key, JUDGES_NOTHING)
+    if tables or arrays is None:
+        return f"Judges {', '.join(sorted(tables))}" if tables else f"Judges nothing: {nothing}"
+    return f"Judges {arrays.table} on arrays ({arrays.test})"
 
 
 if __name__ == "__main__":

@@ -18,12 +18,12 @@ CORE = "mqreplay.core."
 _TABLE = re.compile(r"\b(gold|silver)\.[a-z_]+")
 # A package of lib -> what its modules decide if no module of decisions/ or findings/ imports them.
 _ELSE = {
-    "decode": "silver tables",
-    "ingest": "silver tables",
+    "decode": "rows of silver tables",
+    "ingest": "rows of silver tables",
     "quality": "gold.validation_result",
     "findings": "gold.finding",
-    "replay": "gold tables",
-    "evidence": "gold tables",
+    "replay": "rows of gold tables",
+    "evidence": "rows of gold tables",
     "record": "recordings",
 }
 E = TypeVar("E")
