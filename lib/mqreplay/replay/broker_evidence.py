@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from mqreplay.evidence.brokers.broker_outages import broker_outages, restarts
+from mqreplay.evidence.brokers.failovers import Failover, failovers
 from mqreplay.evidence.brokers.listed_brokers import listed_brokers, master_changes, unlisted_brokers, until_listed
 from mqreplay.findings.broker_lists import long_unlisted
 from mqreplay.replay.context import ReplayContext
@@ -23,6 +24,8 @@ class BrokerEvidence:
     restarts: pl.DataFrame
     unlisted: pl.DataFrame
     master_changes: pl.DataFrame
+    lists: pl.DataFrame
+    failovers: list[Failover]
 
 
 def broker_evidence(
@@ -46,4 +49,13 @@ def broker_evidence(
     )
     lists = listed_brokers(cluster_info, recorded_until)
     unlisted = long_unlisted(unlisted_brokers(runtime, lists), limits.dispute_s)
-    return BrokerEvidence(until_listed(outages, unlisted), restarts(runtime), unlisted, master_changes(lists, runtime))
+    changes = master_changes(lists, runtime)
+    end = context.day.end if recorded_until is None else min(recorded_until, context.day.end)
+    return BrokerEvidence(
+        until_listed(outages, unlisted),
+        restarts(runtime),
+        unlisted,
+        changes,
+        lists,
+        failovers(outages, changes, lists, runtime, context.raw["broker"], end),
+    )

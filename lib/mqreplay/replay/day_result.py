@@ -33,6 +33,7 @@ class DayTables:
 
     group_status: pl.DataFrame
     failover_exposure: pl.DataFrame
+    failover_step: pl.DataFrame
     queue_owner: pl.DataFrame
     offset_continuity: pl.DataFrame
     delivery_audit: pl.DataFrame
@@ -64,6 +65,7 @@ def finding_evidence(
     breaks: BreakEvidence,
     deliveries: DeliveryResult,
     offset_continuity: pl.DataFrame,
+    failover_steps: pl.DataFrame,
     unwatched: pl.DataFrame,
     stopped: Collection[tuple[str, str]],
 ) -> FindingEvidence:
@@ -98,6 +100,7 @@ def finding_evidence(
         outages=brokers.outages,
         unlisted=brokers.unlisted,
         master_changes=brokers.master_changes,
+        failover_steps=failover_steps,
         config_drift=slave_config_drift(
             raw["topic_config"], raw["subscription_group"], snapshots, runtime, limits.config_drift_s
         ),

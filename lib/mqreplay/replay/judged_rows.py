@@ -17,6 +17,7 @@ JUDGED = {
     "gold.slave_suggestion": "request_ts",
     "gold.queue_start": "request_ts",
     "gold.pull_answer": "request_ts",
+    "gold.failover_step": "ts",
     "gold.pop_receipt": "pop_ts",
     "gold.pop_assignment": "ts",
 }

@@ -20,6 +20,7 @@ import polars as pl
 
 from mqreplay.decisions.delivery_audit import delivery_audit
 from mqreplay.decisions.failover_exposure import failover_exposure, lacked_by_minute
+from mqreplay.decisions.failover_timeline import Seen, failover_steps, judged_steps
 from mqreplay.decisions.group_status import group_status
 from mqreplay.decisions.judgement import judgement
 from mqreplay.decisions.pull_refusals import inputs
@@ -45,7 +46,7 @@ from mqreplay.replay.context import ReplayContext
 from mqreplay.replay.day import BY_GROUP, BY_QUEUE, DESCRIPTIONS, INSTANTS, LOWERED, Day, DayRows, Skew
 from mqreplay.replay.day_result import DayResult, DayTables, finding_evidence
 from mqreplay.replay.group_pass import GROUP, GROUP_PASS, POP_PASS, GroupResult, PopResult
-from mqreplay.replay.judged_rows import JudgedRows
+from mqreplay.replay.judged_rows import JudgedRows, counted_rows
 from mqreplay.replay.member_evidence import member_evidence
 from mqreplay.replay.merged import merged
 from mqreplay.replay.message_pass import AUDIT_PASS, DELIVERY_PASS, AuditInput, DeliveryInput, DeliveryResult
@@ -203,10 +204,24 @@ class Replay:
         status = outside(status, "to_ts", polled.holes)
         unwatched = polled.unwatched(clients.members, small["assignment"], small["rebalance"], owners, unshared)
         gaps = recording_gaps(context, recorded, clients, unwatched, brokers.outages, status, queues.pull_counts)
-        decided = _decided(queues, groups, pops)
+        exposure = failover_exposure(runtime, lacked_by_minute([queues.offsets.lacked]))
+        steps = failover_steps(
+            brokers.failovers,
+            Seen(
+                *(brokers.lists, brokers.master_changes, small["route"], queues.pulls.failovers, queues.pulls.returns),
+                messages.deliveries.repeated_deliveries,
+                exposure,
+                context.skew.clients if context.skew else (),
+            ),
+            self.settings.findings.failed_over_s,
+            self.settings.findings.same_cause_gap_s,
+        )
+        of_day = judged_steps(steps.filter(self.day.judged))
+        decided = merged([_decided(queues, groups, pops), counted_rows("gold.failover_step", of_day)])
         tables = DayTables(
             group_status=status,
-            failover_exposure=failover_exposure(runtime, lacked_by_minute([queues.offsets.lacked])),
+            failover_exposure=exposure,
+            failover_step=steps,
             queue_owner=owned_from(owners, self.day.begin),
             offset_continuity=breaks.breaks,
             delivery_audit=messages.audit,
@@ -216,6 +231,7 @@ class Replay:
         evidence = finding_evidence(
             *(rows, context, recorded, facts, queues, groups, clients, brokers, breaks, messages.deliveries),
             offset_continuity=continuity,
+            failover_steps=steps,
             unwatched=unwatched,
             stopped=self.stopped,
         )

@@ -29,6 +29,7 @@ from mqreplay.evidence.brokers.broker_outages import (
     failovers_of_shard,
     merged_answers,
 )
+from mqreplay.evidence.brokers.failovers import returns_of_shard
 from mqreplay.evidence.brokers.slave_reads import slave_reads
 from mqreplay.evidence.client_clocks import SuspectSamples, client_clocks, clock_samples
 from mqreplay.evidence.lags.growing_lag import advances_of_shard
@@ -88,6 +89,7 @@ class PullResult:
     first_uses: pl.DataFrame
     exceptional_pulls: pl.DataFrame
     failovers: pl.DataFrame
+    returns: pl.DataFrame
 
 
 @dataclass(frozen=True)
@@ -204,6 +206,7 @@ def _judge_pulls(day: DayRows, shard: Shard, shared: QueueInput, raw: Frames, go
         first_uses_of_shard(pull),
         exceptional_pulls=exceptional_pulls_of_shard(reads, context.settings.findings.same_cause_gap_s),
         failovers=failovers_of_shard(known),
+        returns=returns_of_shard(known),
     )
 
 

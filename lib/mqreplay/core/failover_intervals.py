@@ -1,0 +1,138 @@
+"""The time that each step of a failover may take, by the periods of RocketMQ's own threads.
+
+A broker that stops keeps its place in the name servers' lists until its channel closes or its registration expires,
+and in a client's routes until the client asks again. It is back once it registered, and each client asked once more.
+All times are in ms. The defaults are those of RocketMQ; a broker, a name server or a client may have other settings.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from mqreplay.core.route_info_manager import BROKER_CHANNEL_EXPIRED_TIME
+from mqreplay.core.version import BROKER_4, at_least
+
+SCAN_OF_4 = 10_000  # NamesrvController#initialize
+SCAN_OF_5 = 5_000  # NamesrvConfig#scanNotActiveBrokerInterval
+REGISTER_NAME_SERVER_PERIOD = 30_000  # BrokerConfig#registerNameServerPeriod
+REGISTER_BROKER_TIMEOUT_OF_4 = 6_000  # BrokerConfig#registerBrokerTimeoutMills
+REGISTER_BROKER_TIMEOUT_OF_5 = 24_000
+POLL_NAME_SERVER_INTERVAL = 30_000  # ClientConfig#pollNameServerInterval
+LOCK_TIMEOUT_MILLIS = 3_000  # MQClientInstance#LOCK_TIMEOUT_MILLIS
+MQ_CLIENT_API_TIMEOUT = 3_000  # ClientConfig#mqClientApiTimeout
+CONSUMER_TIMEOUT_MILLIS_WHEN_SUSPEND = 30_000  # DefaultMQPushConsumerImpl
+PULL_TIME_DELAY_MILLS_WHEN_EXCEPTION = 3_000  # DefaultMQPushConsumerImpl#pullTimeDelayMillsWhenException
+CONTROLLER_HEARTBEAT_TIMEOUT = 10_000  # BrokerConfig#controllerHeartBeatTimeoutMills
+CONTROLLER_SCAN = 5_000  # ControllerConfig#scanNotActiveBrokerInterval
+SYNC_BROKER_METADATA_PERIOD = 5_000  # BrokerConfig#syncBrokerMetadataPeriod
+
+
+class Interval(NamedTuple):
+    """The first and the last instant at which a step may happen, in epoch ms."""
+
+    begin: int
+    end: int
+
+
+def removal_by_name_server(
+    stopped: int, version: str = BROKER_4, expired_time: int = BROKER_CHANNEL_EXPIRED_TIME
+) -> Interval:
+    """When a name server removes a broker that stopped: RouteInfoManager#scanNotActiveBroker, #onChannelDestroy.
+
+    At once if its channel closes, as that of a killed process does. Else ``expired_time`` after its last registration,
+    which is not later than ``stopped``, at the next scan. A broker with enableSlaveActingMaster has a shorter one
+    (brokerNotActiveTimeoutMillis).
+
+    >>> removal_by_name_server(0), removal_by_name_server(0, "5.3.3", 10_000)
+    (Interval(begin=0, end=130000), Interval(begin=0, end=15000))
+    """
+    scan = SCAN_OF_5 if at_least(version, "5.0.0") else SCAN_OF_4
+    return Interval(stopped, stopped + expired_time + scan)
+
+
+def may_have_expired(
+    stopped: int,
+    removed: int,
+    expired_time: int = BROKER_CHANNEL_EXPIRED_TIME,
+    register_period: int = REGISTER_NAME_SERVER_PERIOD,
+) -> bool:
+    """Whether a broker removed at that time may have expired; earlier, its channel closed or it unregistered.
+
+    Its last registration is at most ``register_period`` older than ``stopped`` (BrokerController#start).
+
+    >>> may_have_expired(0, 89_000), may_have_expired(0, 91_000)
+    (False, True)
+    """
+    return removed >= stopped - register_period + expired_time
+
+
+def route_update(
+    first_changed: int, last_changed: int, poll_name_server_interval: int = POLL_NAME_SERVER_INTERVAL
+) -> Interval:
+    """When a client gets a route that name servers changed between two instants: MQClientInstance#startScheduledTask.
+
+    A client asks one name server for all its topics each ``poll_name_server_interval``, and earlier for a topic whose
+    broker it does not find. It may wait LOCK_TIMEOUT_MILLIS for the lock, and mqClientApiTimeout for the answer.
+
+    >>> route_update(0, 2_000)
+    Interval(begin=0, end=38000)
+    """
+    waits = poll_name_server_interval + LOCK_TIMEOUT_MILLIS + MQ_CLIENT_API_TIMEOUT
+    return Interval(first_changed, last_changed + waits)
+
+
+def next_pull(route_changed: int) -> Interval:
+    """When a client pulls by a route that it got, if it is not paused: DefaultMQPushConsumerImpl#pullMessage.
+
+    Its last pull by the route before ends with its timeout at the latest, and the next one follows an error after
+    pullTimeDelayMillsWhenException.
+
+    >>> next_pull(0)
+    Interval(begin=0, end=33000)
+    """
+    waits = CONSUMER_TIMEOUT_MILLIS_WHEN_SUSPEND + PULL_TIME_DELAY_MILLS_WHEN_EXCEPTION
+    return Interval(route_changed, route_changed + waits)
+
+
+def registration(
+    answers: int, version: str = BROKER_4, register_period: int = REGISTER_NAME_SERVER_PERIOD
+) -> Interval:
+    """When a broker that answers again is registered at all its name servers: BrokerController#registerBrokerAll.
+
+    A start registers it at once, and a broker that was only paused does at its next period.
+
+    >>> registration(0), registration(0, "5.3.3")
+    (Interval(begin=0, end=36000), Interval(begin=0, end=54000))
+    """
+    timeout = REGISTER_BROKER_TIMEOUT_OF_5 if at_least(version, "5.0.0") else REGISTER_BROKER_TIMEOUT_OF_4
+    return Interval(answers, answers + min(max(register_period, 10_000), 60_000) + timeout)
+
+
+def election(stopped: int) -> Interval:
+    """When a controller has made another broker the master: DefaultBrokerHeartbeatManager#scanNotActiveBroker.
+
+    At once if the channel of the master to the controller closes; else after its heartbeat's timeout, at the next scan.
+    The new master learns it from the controller or at its next look (ReplicasManager#syncBrokerMetadata), and registers
+    (ReplicasManager#changeToMaster).
+
+    >>> election(0)
+    Interval(begin=0, end=26000)
+    """
+    waits = CONTROLLER_HEARTBEAT_TIMEOUT + CONTROLLER_SCAN + SYNC_BROKER_METADATA_PERIOD
+    return Interval(stopped, stopped + waits + REGISTER_BROKER_TIMEOUT_OF_4)
+
+
+def judge_time(expected: Interval, before: int | None, seen: int | None) -> str:
+    """Return agree, differ or undetermined for a step that happened after ``before``, and until ``seen``.
+
+    ``before`` is the last instant known not to have it (None: not known), ``seen`` the first one known to have it
+    (None: it was not seen).
+
+    >>> judge_time(Interval(0, 30), 10, 25), judge_time(Interval(0, 30), 31, 40), judge_time(Interval(0, 30), 20, 40)
+    ('agree', 'differ', 'undetermined')
+    >>> judge_time(Interval(0, 30), 31, None), judge_time(Interval(10, 30), None, 5)
+    ('differ', 'undetermined')
+    """
+    if before is not None and before > expected.end:
+        return "differ"
+    return "agree" if seen is not None and expected.begin <= seen <= expected.end else "undetermined"
