@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Iterable
 from typing import Any
 
 from rich.console import Console
@@ -46,6 +47,7 @@ def as_plain(explanation: Explanation) -> dict[str, Any]:
         "cause": None if explanation.cause is None else _without_evidence(explanation.cause),
         "effects": [_without_evidence(effect) for effect in explanation.effects],
         "decisions": explanation.decisions,
+        "timeline": [{"when": when, "what": what} for when, what in explanation.timeline],
         "silver_kept_from": explanation.silver_kept_from and explanation.silver_kept_from.isoformat(),
         "evidence_total": explanation.evidence.total,
         "evidence": [
@@ -90,6 +92,9 @@ def _print(explanation: Explanation, limit: int) -> None:
         console.print(Text("Decisions by RocketMQ's rules", "bold"))
     for text in explanation.decisions:
         console.print(Padding(Text(printable(text)), (0, 0, 0, 2)))
+    if explanation.timeline:
+        console.print(Text("Timeline of the failover", "bold"))
+        console.print(_table_of(explanation.timeline))
     shown = explanation.evidence.rows
     total = explanation.evidence.total
     more = f" (--limit {total} shows all)" if limit <= len(shown) < total else ""
@@ -102,6 +107,13 @@ def _print(explanation: Explanation, limit: int) -> None:
         table = (f"{printable(row.table_name):22}", "cyan")
         line = Text.assemble("  ", (f"{when:12}", "dim"), "  ", table, "  ", _row_text(row.who, row.what))
         console.print(line, soft_wrap=True)  # one line a row, for grep
+
+
+def _table_of(timeline: Iterable[tuple[str, str]]) -> Padding:
+    grid = Table.grid(padding=(0, 2))
+    for when, what in timeline:
+        grid.add_row(Text(when, "dim"), Text(printable(what)))
+    return Padding(grid, (0, 0, 0, 2))
 
 
 def _row_text(who: str, what: str) -> str:

@@ -21,15 +21,19 @@ from mqreplay.lake.row_filter import RowFilter
 from mqreplay.lake.sql import check_text
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.report.evidence_rows import LIMIT, EvidenceRows, evidence_of
+from mqreplay.report.failover_words import timeline_lines
 
 NOT_INSTALLED = "The package that defines this kind of finding is not installed here: its rule is not known."
 MOST_NAMED = 10  # findings listed whose ids begin alike
+OF_FAILOVERS = ("broker_down", "master_changed", "slow_failover")
+STEPS = "gold.failover_step"
 
 
 @dataclass
 class Explanation:
     """``finding``, ``cause`` and ``effects`` are rows of gold.finding as plain values.
 
+    ``timeline`` has the steps of the failover, each a time and a text, for findings of OF_FAILOVERS.
     ``silver_kept_from`` is the first day that silver tables still have, if the finding began before it.
     """
 
@@ -38,6 +42,7 @@ class Explanation:
     follows: str
     evidence: EvidenceRows
     decisions: list[str] = field(default_factory=list)
+    timeline: list[tuple[str, str]] = field(default_factory=list)
     cause: dict[str, Any] | None = None
     effects: list[dict[str, Any]] = field(default_factory=list)
     silver_kept_from: dt.date | None = None
@@ -69,6 +74,7 @@ def explanation_of(warehouse: Warehouse, finding_id: str, cluster: str | None, l
             explanation.cause = other
         else:
             explanation.effects.append(other)
+    explanation.timeline = _timeline(warehouse, finding)
     judged = Counter(text for row in explanation.evidence.rows if (text := decision(row.table_name, row.row)))
     explanation.decisions = [text if n == 1 else f"{n} times: {text}" for text, n in judged.items()]
     return explanation
@@ -99,6 +105,23 @@ def _linked(warehouse: Warehouse, finding: dict[str, Any]) -> list[dict[str, Any
     is_cause = pl.col("finding_id") == pl.lit(finding["follows_from"], pl.String)
     is_effect = pl.col("follows_from") == finding["finding_id"]
     return plain_rows(same.filter(is_cause | is_effect).sort("from_ts", "kind", "finding_id").collect())
+
+
+def _timeline(warehouse: Warehouse, finding: dict[str, Any]) -> list[tuple[str, str]]:
+    """Return the steps of the failover that the finding is about, in words."""
+    if finding["kind"] not in OF_FAILOVERS or not warehouse.exists(STEPS):
+        return []
+    rows = warehouse.read(STEPS, RowFilter(finding["cluster"])).filter(pl.col("broker_name") == finding["broker_name"])
+    begun = pl.col("outage_ts").dt.replace_time_zone(None)
+    here = begun.is_between(_naive(finding["from_ts"]), _naive(finding["to_ts"]))
+    if finding["kind"] == "slow_failover":  # begins when the late step was due
+        here = begun <= _naive(finding["from_ts"])
+    steps = rows.filter(here, pl.col("broker_id") == finding["broker_id"]).collect()
+    return timeline_lines(plain_rows(steps.filter(pl.col("outage_ts") == pl.col("outage_ts").max())))
+
+
+def _naive(ts: dt.datetime) -> dt.datetime:
+    return ts.replace(tzinfo=None)
 
 
 def _short(value: Any) -> str:

@@ -94,9 +94,7 @@ def next_pull(route_changed: int) -> Interval:
     return Interval(route_changed, route_changed + waits)
 
 
-def registration(
-    answers: int, version: str = BROKER_4, register_period: int = REGISTER_NAME_SERVER_PERIOD
-) -> Interval:
+def registration(answers: int, version: str = BROKER_4, register_period: int = REGISTER_NAME_SERVER_PERIOD) -> Interval:
     """When a broker that answers again is registered at all its name servers: BrokerController#registerBrokerAll.
 
     A start registers it at once, and a broker that was only paused does at its next period.

@@ -41,6 +41,7 @@ DECISION_KINDS: Final = (
     DecisionKind("gold.slave_suggestion", "slave suggestion", "slave suggestions"),
     DecisionKind("gold.pull_answer", "answer to a pull", "answers to pulls"),
     DecisionKind("gold.queue_start", "start of a queue", "starts of queues"),
+    DecisionKind("gold.failover_step", "step of a failover", "steps of failovers"),
     DecisionKind("gold.pop_receipt", "message of POP", "messages of POP"),
     DecisionKind("gold.pop_assignment", "assignment by a broker", "assignments by a broker"),
     DecisionKind("gold.offset_continuity", "offset change", "offset changes", "silver.offset_change"),

@@ -52,6 +52,9 @@ WORDINGS: Mapping[str, Wording] = {
     "gold.allocation": Wording(
         "rebalance_ts", ("{strategy} of {topic}", "expected {expected}", "took {actual}", "{judgement}: {reason}")
     ),
+    "gold.failover_step": Wording(
+        "ts", ("{step}", "name server {namesrv_addr}", "due until {expected_to}", ("{judgement}: {reason}", "{reason}"))
+    ),
     "gold.offset_continuity": Wording(
         "to_ts",
         (

@@ -82,7 +82,8 @@ def _ordered(answers: pl.DataFrame) -> pl.DataFrame:
     # A recording of changes has the last instant at which the answer before was still the same.
     confirmed = pl.max_horizontal("ts", pl.col("before_ts").shift(-1).over(by))
     ordered = answers.sort(*by, "ts", "record_id").with_columns(
-        following.alias("next_ts"), pl.min_horizontal(confirmed, following).fill_null(pl.col("ts")).alias("confirmed_ts")
+        following.alias("next_ts"),
+        pl.min_horizontal(confirmed, following).fill_null(pl.col("ts")).alias("confirmed_ts"),
     )
     return ordered.select([pl.col(name).cast(of) for name, of in ANSWERS.items()] + ["brokers"])
 
@@ -104,14 +105,18 @@ def address_changes(
     # Topics that the broker does not serve say nothing of it.
     had = rows.filter(has & (pl.col("ts") <= stopped)).select("who").unique()
     lost = rows.filter(pl.col("had") & ~has & (pl.col("ts") >= begin))
-    first = lost.sort("ts", "record_id").group_by("who", maintain_order=True).agg(
-        pl.col("ts").first().alias("lost_ts"), pl.col("record_id").first().alias("lost_id")
+    first = (
+        lost.sort("ts", "record_id")
+        .group_by("who", maintain_order=True)
+        .agg(pl.col("ts").first().alias("lost_ts"), pl.col("record_id").first().alias("lost_id"))
     )
     placed = rows.join(had, "who", how="semi").join(first, "who", how="left")
     is_lost = pl.col("lost_ts").is_not_null()
     back = placed.filter(~pl.col("had") & has & (pl.col("ts") > pl.col("lost_ts")))
-    again = back.sort("ts", "record_id").group_by("who", maintain_order=True).agg(
-        pl.col("ts").first().alias("back_ts"), pl.col("record_id").first().alias("back_id")
+    again = (
+        back.sort("ts", "record_id")
+        .group_by("who", maintain_order=True)
+        .agg(pl.col("ts").first().alias("back_ts"), pl.col("record_id").first().alias("back_id"))
     )
     placed = placed.join(again, "who", how="left")
     before_loss = has & (~is_lost | (pl.col("ts") < pl.col("lost_ts")))
@@ -119,12 +124,16 @@ def address_changes(
     serves = has.any().over(by)
     lacks = serves & ~has & (pl.col("ts") >= pl.col("lost_ts"))
     lacking = lacks & (pl.col("back_ts").is_null() | (pl.col("ts") < pl.col("back_ts")))
-    ends = placed.sort("confirmed_ts", "record_id").group_by("who", maintain_order=True).agg(
-        pl.col("confirmed_ts").filter(before_loss).last().alias("had_ts"),
-        pl.col("record_id").filter(before_loss).last().alias("had_id"),
-        pl.col("confirmed_ts").filter(lacking).last().alias("lacked_ts"),
-        pl.col("confirmed_ts").max().alias("last_ts"),
-        *[pl.col(name).first() for name in ("lost_ts", "lost_id", "back_ts", "back_id")],
+    ends = (
+        placed.sort("confirmed_ts", "record_id")
+        .group_by("who", maintain_order=True)
+        .agg(
+            pl.col("confirmed_ts").filter(before_loss).last().alias("had_ts"),
+            pl.col("record_id").filter(before_loss).last().alias("had_id"),
+            pl.col("confirmed_ts").filter(lacking).last().alias("lacked_ts"),
+            pl.col("confirmed_ts").max().alias("last_ts"),
+            *[pl.col(name).first() for name in ("lost_ts", "lost_id", "back_ts", "back_id")],
+        )
     )
     capped = ends.with_columns(
         pl.min_horizontal("had_ts", pl.coalesce("lost_ts", "had_ts")),

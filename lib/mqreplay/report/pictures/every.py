@@ -8,6 +8,7 @@ from mqreplay.lake.warehouse import Warehouse
 from mqreplay.report.data import Row
 from mqreplay.report.pictures.allocations import draw_allocations
 from mqreplay.report.pictures.brokers import draw_brokers
+from mqreplay.report.pictures.failovers import draw_failovers
 from mqreplay.report.pictures.finding_times import draw_finding_times
 from mqreplay.report.pictures.lag import draw_lag
 from mqreplay.report.pictures.night import PictureData, recorded_nights
@@ -20,6 +21,7 @@ from mqreplay.report.pictures.slave_reads import draw_slave_reads
 OF_A_NIGHT: tuple[Callable[[PictureData], Picture], ...] = (
     draw_finding_times,
     draw_brokers,
+    draw_failovers,
     draw_lag,
     draw_offsets,
     draw_owners,

@@ -1,0 +1,109 @@
+"""The steps of each failover on a time axis of its own, with the times that RocketMQ's intervals allow."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from mqreplay.report.data import Row
+from mqreplay.report.failover_words import STEPS, step_words
+from mqreplay.report.pictures.drawing import Drawing, at
+from mqreplay.report.pictures.night import NightSpan, PictureData
+from mqreplay.report.pictures.picture import Picture
+from mqreplay.report.pictures.scales import LEFT, PLOT, TimeScale
+from mqreplay.report.text import counted, lasting
+
+TITLE = "Failovers, step by step"
+CAPTION = (
+    "Each panel is one outage. A line is a step, with a mark for each name server, client or group. The pale bar is "
+    "the time in which RocketMQ's intervals allow the step."
+)
+WHY_EMPTY = "No outage of a broker and no other master was recorded in this night."
+SQL = "SELECT * FROM gold.failover_step ORDER BY outage_ts, broker_name, ts"
+KINDS = ("broker_down", "master_changed", "slow_failover")
+MOST_FAILOVERS = 4
+LANE, BAR = 19, 11
+MARGIN_SHARE = 0.05  # of the time axis, before the first step and after the last one
+CSS = {"agree": "p-on-time", "differ": "p-late", "undetermined": "p-not-judged", None: "p-broker"}
+Failover = tuple[dt.datetime, str, int]
+
+
+def draw_failovers(view: PictureData) -> Picture:
+    """Draw a panel for each failover: those with late steps first, then the longest."""
+    rows = view.rows("gold.failover_step", "ts").sort("ts", "step_id").collect().to_dicts()
+    panels: dict[Failover, list[Row]] = {}
+    for row in rows:
+        panels.setdefault((row["outage_ts"], row["broker_name"], row["broker_id"]), []).append(row)
+    if not panels:
+        return Picture("failovers", TITLE, CAPTION, why_empty=WHY_EMPTY)
+    chosen = sorted(sorted(panels, key=lambda each: _rank(each, panels[each]))[:MOST_FAILOVERS])
+    drawing = Drawing(TITLE, TimeScale(view.night))
+    for failover in chosen:
+        _panel(drawing, failover, panels[failover], _findings(view, failover, panels[failover]))
+    drawing.legend(
+        [
+            ("p-allowed", "time that the intervals allow"),
+            ("p-on-time", "in this time"),
+            ("p-late", "late"),
+            ("p-not-judged", "undetermined"),
+            ("p-broker", "the broker stopped or answered again"),
+        ]
+    )
+    left = len(panels) - len(chosen)
+    cut = f"{counted(left, 'other failover')} not drawn; those with late steps come first." if left else None
+    return drawing.picture("failovers", TITLE, CAPTION, cut, SQL)
+
+
+def _rank(failover: Failover, rows: Sequence[Mapping[str, Any]]) -> tuple[bool, int, dt.datetime, str]:
+    late = any(row["judgement"] == "differ" for row in rows)
+    return not late, -len(rows), failover[0], failover[1]
+
+
+def _findings(view: PictureData, failover: Failover, rows: Sequence[Row]) -> list[Row]:
+    begin, end = failover[0], max(row["ts"] for row in rows)
+    found = view.findings_of(KINDS, broker_name=failover[1], broker_id=failover[2])
+    return [each for each in found if each["from_ts"] is not None and begin <= each["from_ts"] <= end]
+
+
+def _panel(drawing: Drawing, failover: Failover, rows: list[Row], findings: list[Row]) -> None:
+    _, name, broker_id = failover
+    night = drawing.times
+    first = min(min(row["before_ts"] or row["ts"], row["ts"]) for row in rows if row["step"] == "stopped_answering")
+    last = max(row["ts"] for row in rows)
+    margin = (last - first) * MARGIN_SHARE + dt.timedelta(seconds=1)
+    drawing.times = TimeScale(NightSpan(min(first, failover[0]) - margin, last + margin))
+    role = "master" if broker_id == 0 else f"slave, id {broker_id}"
+    drawing.y += 6
+    drawing.text(8, drawing.y + 11, f"{name} · {role}", "p-t p-strong", LEFT + 100)
+    drawing.y += 18
+    drawing.finding_strip(findings)
+    top = drawing.y
+    for step in STEPS:
+        of_step = [row for row in rows if row["step"] == step]
+        if of_step:
+            _lane(drawing, step, of_step)
+    drawing.time_axis(top)
+    drawing.path(f"M8 {drawing.y:g}H{LEFT + PLOT}", "p-rule")
+    drawing.times = night
+
+
+def _lane(drawing: Drawing, step: str, rows: list[Row]) -> None:
+    y = drawing.y + 3
+    drawing.text(8, y + 10, step.replace("_", " "), "p-t p-small", LEFT - 20)
+    dues = [(row["expected_from"], row["expected_to"]) for row in rows if row["expected_to"] is not None]
+    if dues:
+        begin, end = min(each[0] for each in dues), max(each[1] for each in dues)
+        x, right = drawing.times.x(begin), drawing.times.x(end)
+        words = f"allowed from {at(begin)} to {at(end)}, {lasting(begin, end)}"
+        drawing.rect(x, y, max(right - x, 2), BAR, "p-allowed", words)
+    # Marks of clients at one place are one mark.
+    places: dict[tuple[float, str], list[Row]] = {}
+    for row in rows:
+        css = CSS[row["judgement"]]
+        if row["happened"] or row["judgement"] == "differ":
+            places.setdefault((drawing.times.x(row["ts"]), css), []).append(row)
+    for (x, css), here in places.items():
+        words = f"{at(here[0]['ts'])}: {step_words(step, len(here), happened=here[0]['happened'])}; {here[0]['reason']}"
+        drawing.rect(x - 3, y, 6, BAR, css, words)
+    drawing.y += LANE
