@@ -27,6 +27,9 @@ from mqreplay.decisions.failover_row import (
     epoch_ms,
 )
 
+# Consumers commit every 5 s (ClientConfig#persistConsumerOffsetInterval); the commit and a rebalance take a moment.
+UNCOMMITTED = 10 * SECOND
+
 
 @dataclass(frozen=True)
 class Removals:
@@ -176,27 +179,26 @@ class ClientSteps(StepRows):
             return
         end = min((of.up_ts or of.until) + self.failed_over_s * SECOND, of.until)
         again = self.repeated_deliveries.filter(
-            (pl.col("broker_name") == of.broker_name)
-            & (pl.col("ts") >= of.outage_ts)
-            & (pl.col("ts") <= end)
-            & (pl.col("previous_ts") < end)
+            (pl.col("broker_name") == of.broker_name) & pl.col("ts").is_between(of.outage_ts, end)
         )
+        other = pl.col("client_id") != pl.col("previous_client_id")
+        handed = other & (pl.col("ts") - pl.col("previous_ts") <= UNCOMMITTED)
+        # A master never copies what was committed to its slave meanwhile (SlaveSynchronize).
+        up = pl.lit(of.up_ts or of.until, pl.Datetime("us", "UTC"))
+        returned = (pl.col("ts") >= up) & (pl.col("previous_ts") < up) & (pl.col("previous_ts") >= of.outage_ts)
         groups = (
             again.sort("ts", "record_id")
             .group_by("consumer_group", maintain_order=True)
             .agg(
                 pl.col("ts").first(),
                 pl.len().alias("messages"),
+                handed.sum().alias("handed"),
+                (returned & ~handed).sum().alias("returned"),
                 pl.col("record_id").head(3),
             )
         )
         for row in groups.sort("consumer_group").rows(named=True):
-            lacked = self._lacked(row["consumer_group"])
-            judgement, reason = "undetermined", "the offsets that the slave lacked are not known"
-            if lacked is not None and row["messages"] <= lacked:
-                judgement, reason = "agree", f"the slave's offsets lacked {lacked} messages of the group"
-            elif lacked is not None:
-                reason = f"the slave's offsets lacked only {lacked} messages of the group: there are other causes"
+            judgement, reason = self._why_again(row)
             yield self.row(
                 *(REDELIVERED, row["ts"]),
                 consumer_group=row["consumer_group"],
@@ -205,6 +207,23 @@ class ClientSteps(StepRows):
                 reason=reason,
                 evidence=[("silver.consume", each) for each in row["record_id"]],
             )
+
+    def _why_again(self, row: Row) -> tuple[str, str]:
+        """Return the judgement of messages that were delivered again to a group, and the reason."""
+        rest = row["messages"] - row["handed"] - row["returned"]
+        if rest <= 0 and row["handed"] >= row["returned"]:
+            return (
+                "agree",
+                "queues changed hands before the next commit (persistConsumerOffsetInterval)",
+            )
+        if rest <= 0:
+            return "agree", "offsets were committed to the slave meanwhile, and the master that returned lacked them"
+        lacked = self._lacked(row["consumer_group"])
+        if lacked is None:
+            return "undetermined", "the offsets that the slave lacked are not known"
+        if rest <= lacked:
+            return "agree", f"the slave's offsets lacked {lacked} messages of the group"
+        return "undetermined", f"the slave's offsets lacked only {lacked} messages: there are other causes"
 
     def _lacked(self, group: str) -> int | None:
         """Return how many messages of the group the slave's offsets lacked when the master stopped, at most."""
