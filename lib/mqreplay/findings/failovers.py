@@ -55,7 +55,7 @@ def slow_failovers(steps: pl.DataFrame, cluster: str, late_s: int) -> pl.DataFra
         pl.col("before_ts").max().alias("to_ts"),
         who.sort().implode().alias("who"),
         one_or_none("client_id"),
-        pl.col("evidence").explode(empty_as_null=False).unique().sort().implode().alias("keys"),
+        pl.col("evidence").explode().unique().sort().implode().alias("keys"),
     )
     item = pl.element().struct
     rows = found.with_columns(

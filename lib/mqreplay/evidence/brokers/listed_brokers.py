@@ -64,9 +64,8 @@ def listed_brokers(cluster_info: pl.DataFrame, until: dt.datetime | None) -> pl.
         pl.col("previous_ts").alias("before_ts"),
         "record_id",
     )
-    each = (
-        spans.with_columns(pl.col("brokers").cast(BROKERS)).explode("brokers").unnest("brokers").explode("broker_addrs")
-    )
+    brokers = spans.with_columns(pl.col("brokers").cast(BROKERS)).explode("brokers", empty_as_null=True)
+    each = brokers.unnest("brokers").explode("broker_addrs", empty_as_null=True)
     named = each.with_columns(
         pl.col("broker_addrs").struct.field("key").alias("broker_id"),
         pl.col("broker_addrs").struct.field("value").alias("broker_addr"),
