@@ -55,6 +55,43 @@ def test_an_explanation_has_its_cause_and_its_effects_each_from_their_last_day(t
     assert [(row["finding_id"], row["summary"]) for row in explanation.effects] == [("e1", "last"), ("e2", "x")]
 
 
+def step(seconds: float, name: str, **differs: Any) -> dict[str, Any]:
+    base = {"outage_ts": MIDNIGHT, "broker_name": "b", "broker_id": 0, "step": name, "ts": MIDNIGHT + seconds * SECOND}
+    base |= {"day": MIDNIGHT.date(), "happened": True, "judgement": None, "reason": "r", "step_id": f"{seconds} {name}"}
+    base |= dict.fromkeys(("expected_to", "before_ts", "namesrv_addr", "client_id", "consumer_group", "amount"))
+    return base | differs
+
+
+def test_an_outage_is_explained_by_its_timeline(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    of_broker = {"broker_name": "b", "broker_id": 0, "to_ts": MIDNIGHT + 60 * SECOND}
+    steps = [step(9, "answers_again"), step(0, "stopped_answering"), step(0, "stopped_answering", broker_id=1)]
+    steps += [step(0, "stopped_answering", outage_ts=MIDNIGHT - SECOND), step(0, "stopped_answering", broker_name="c")]
+    tables = {"gold.failover_step": [row | {"step_id": str(i)} for i, row in enumerate(steps)]}
+    explanation = explained(tmp_path, tables, finding(**of_broker))
+    assert explanation.timeline == [
+        ("00:00:00.000", "the broker stopped answering: r"),
+        ("00:00:09.000", "the broker answered again: r"),
+    ]
+    print_explanation(str(tmp_path), "f1", None, as_json=False)
+    printed = capsys.readouterr().out
+    assert "Timeline of the failover" in printed
+    assert re.search("00:00:09.000 +the broker answered again: r", printed)
+    print_explanation(str(tmp_path), "f1", None, as_json=True)
+    whole = json.loads(capsys.readouterr().out)
+    assert whole["timeline"][0] == {"when": "00:00:00.000", "what": "the broker stopped answering: r"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "seconds", "lines"), [("slow_failover", 90, 1), ("slow_failover", -1, 0), ("orphan_offset_key", 0, 0)]
+)
+def test_a_late_failover_has_the_timeline_of_the_outage_before(
+    tmp_path: Path, kind: str, seconds: int, lines: int
+) -> None:
+    of_broker = {"kind": kind, "broker_name": "b", "broker_id": 0, "from_ts": MIDNIGHT + seconds * SECOND}
+    tables = {"gold.failover_step": [step(0, "stopped_answering")]}
+    assert len(explained(tmp_path, tables, finding(**of_broker)).timeline) == lines
+
+
 def test_a_finding_of_a_package_that_is_gone_is_explained_without_its_rule(tmp_path: Path) -> None:
     explanation = explained(tmp_path, {}, finding(kind="of_a_package"))
     assert explanation.rule.startswith("The package that defines this kind of finding is not installed here")

@@ -27,6 +27,7 @@ MOST_FILES = {
     "gold.allocation": 8,
     "gold.delivery_audit": 6,
     "gold.failover_exposure": 7,
+    "gold.failover_step": 16,
     "gold.group_status": 11,
     "gold.judgement": 1,
     "gold.offset_continuity": 16,

@@ -69,6 +69,7 @@ NAMES = {
     *("broker_unlisted", "master_changed", "slave_config_drift", "revive_lag", "pop_order_blocked"),
     *("broker_down", "failover_pull", "slave_pull", "stale_slave_offsets", "offset_beyond_max", "retry_growth"),
     *("dead_letter", "queue_count_changed", "duplicate_delivery", "torn_snapshot", "orphan_offset_key", "clock_skew"),
+    "slow_failover",
     *("duplicate_client_id", "negative_offset", "start_skipped", "start_from_oldest"),
     "pull_refused",
 }
@@ -119,6 +120,7 @@ def evidence_of(**silver: list[dict]) -> FindingEvidence:
         outages=pl.DataFrame(silver.get("outages", []), OUTAGES),
         unlisted=pl.DataFrame(silver.get("unlisted", []), UNLISTED),
         master_changes=pl.DataFrame(silver.get("master_changes", []), CHANGES),
+        failover_steps=table("failover_step", "gold"),
         config_drift=pl.DataFrame(silver.get("config_drift", []), DRIFT),
         blocked_orders=blocked_orders(table("pop_order"), table("snapshot"), 60),
         clocks=clocks,

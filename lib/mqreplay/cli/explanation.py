@@ -109,19 +109,15 @@ def _linked(warehouse: Warehouse, finding: dict[str, Any]) -> list[dict[str, Any
 
 def _timeline(warehouse: Warehouse, finding: dict[str, Any]) -> list[tuple[str, str]]:
     """Return the steps of the failover that the finding is about, in words."""
-    if finding["kind"] not in OF_FAILOVERS or not warehouse.exists(STEPS):
+    if finding["kind"] not in OF_FAILOVERS or finding["from_ts"] is None or not warehouse.exists(STEPS):
         return []
     rows = warehouse.read(STEPS, RowFilter(finding["cluster"])).filter(pl.col("broker_name") == finding["broker_name"])
     begun = pl.col("outage_ts").dt.replace_time_zone(None)
-    here = begun.is_between(_naive(finding["from_ts"]), _naive(finding["to_ts"]))
+    here = begun.is_between(finding["from_ts"], finding["to_ts"] or finding["from_ts"])
     if finding["kind"] == "slow_failover":  # begins when the late step was due
-        here = begun <= _naive(finding["from_ts"])
+        here = begun <= finding["from_ts"]
     steps = rows.filter(here, pl.col("broker_id") == finding["broker_id"]).collect()
     return timeline_lines(plain_rows(steps.filter(pl.col("outage_ts") == pl.col("outage_ts").max())))
-
-
-def _naive(ts: dt.datetime) -> dt.datetime:
-    return ts.replace(tzinfo=None)
 
 
 def _short(value: Any) -> str:

@@ -29,6 +29,7 @@ from mqreplay.decisions.failover_row import (
 
 # Consumers commit every 5 s (ClientConfig#persistConsumerOffsetInterval); the commit and a rebalance take a moment.
 UNCOMMITTED = 10 * SECOND
+BY_GROUP = pl.List(pl.Struct({"key": pl.String, "value": pl.Int64}))  # group, messages
 
 
 @dataclass(frozen=True)
@@ -235,5 +236,5 @@ class ClientSteps(StepRows):
         )
         if near.is_empty():
             return None
-        entries = near["redelivered_by_group"].to_list()
+        entries = near["redelivered_by_group"].cast(BY_GROUP).to_list()
         return max(sum(each["value"] for each in row or () if each["key"] == group) for row in entries)

@@ -50,7 +50,7 @@ class FindingEvidence:
     outages: pl.DataFrame  # broker_outages
     unlisted: pl.DataFrame  # listed_brokers.unlisted_brokers, for long
     master_changes: pl.DataFrame  # listed_brokers.master_changes
-    failover_steps: pl.DataFrame  # failover_timeline.failover_steps
+    failover_steps: pl.DataFrame  # failover_step.failover_steps
     config_drift: pl.DataFrame  # slave_configs
     blocked_orders: pl.DataFrame  # pop_orders
     clocks: pl.DataFrame  # client_clocks

@@ -20,7 +20,7 @@ import polars as pl
 
 from mqreplay.decisions.delivery_audit import delivery_audit
 from mqreplay.decisions.failover_exposure import failover_exposure, lacked_by_minute
-from mqreplay.decisions.failover_timeline import Seen, failover_steps, judged_steps
+from mqreplay.decisions.failover_step import Seen, failover_steps, judged_steps
 from mqreplay.decisions.group_status import group_status
 from mqreplay.decisions.judgement import judgement
 from mqreplay.decisions.pull_refusals import inputs

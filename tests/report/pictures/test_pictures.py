@@ -67,6 +67,40 @@ def test_a_broker_is_up_down_and_unknown(tmp_path: Path) -> None:
     assert 'href="#f-d"' in picture.svg
 
 
+def step(minutes: float, name: str, judgement: str | None = "agree", **differs: Any) -> dict[str, Any]:
+    base = {"outage_ts": at(10), "broker_name": "broker-a", "broker_id": 0, "step": name, "ts": at(minutes)}
+    base |= {"happened": True, "judgement": judgement, "reason": "r", "before_ts": None, "expected_to": None}
+    return base | {"expected_from": None, "step_id": f"{name} {minutes}"} | differs
+
+
+def test_the_steps_of_a_failover_are_marked_on_its_own_time_axis(tmp_path: Path) -> None:
+    allowed = {"expected_from": at(9.9), "expected_to": at(12)}
+    steps = [step(10, "stopped_answering", None), step(10.1, "removed_by_name_server", **allowed)]
+    steps += [step(10.5 + i / 10, "left_route", "differ" if i else "agree", **allowed) for i in range(3)]
+    steps += [step(14, "first_slave_read", "undetermined"), step(15, "answers_again", None)]
+    steps += [step(12, "left_route", "agree", happened=False, step_id="never seen")]
+    down = place(finding("d"), kind="broker_down", broker_name="broker-a", broker_id=0, from_ts=at(10), to_ts=at(15))
+    picture = drawn(tmp_path, {"gold.failover_step": steps}, [down])["failovers"]
+    drawn_marks = {css: len(shapes(picture, css)) for css in ("p-on-time", "p-late", "p-not-judged", "p-broker")}
+    assert drawn_marks == {"p-on-time": 3, "p-late": 3, "p-not-judged": 2, "p-broker": 3}  # each with its legend
+    assert len(shapes(picture, "p-allowed")) == 3
+    lanes = [float(e.get("x", 0)) for e in shapes(picture, "p-broker")[:2]]
+    assert lanes[1] - lanes[0] > 600  # the outage, not the night, is as wide as the picture
+    assert picture.links == ("d",)
+    assert picture.cut is None
+
+
+def test_failovers_with_late_steps_come_first(tmp_path: Path) -> None:
+    steps = [
+        step(10 + i, "removed_by_name_server", "differ" if i == 7 else "agree", outage_ts=at(10 + i), step_id=str(i))
+        for i in range(8)
+    ]
+    steps += [step(10 + i, "stopped_answering", None, outage_ts=at(10 + i), step_id=f"s{i}") for i in range(8)]
+    picture = drawn(tmp_path, {"gold.failover_step": steps}, [])["failovers"]
+    assert len(shapes(picture, "p-late")) == 2
+    assert picture.cut == "4 other failovers not drawn; those with late steps come first."
+
+
 def lag_rows(group: str = "g", topic: str = "t", queues: int = 1, lag: int = 5) -> dict[str, list[dict[str, Any]]]:
     place = {"topic": topic, "broker_name": "b", "consumer_group": group}
     tables: dict[str, list[dict[str, Any]]] = {"silver.pull": [], "silver.offset_commit": []}
