@@ -31,7 +31,7 @@ NEEDED: Mapping[str, tuple[Need, ...]] = {
         Need("pull_log", or_polled=ENDS, easier="topic_stats"),
     ),
     "gold.failover_exposure": (Need("consumer_offset"), Need("broker_runtime")),
-    "gold.failover_step": (Need("cluster_info"), Need("routes"), Need("pull_log")),
+    "gold.failover_step": (Need("broker_runtime"), Need("routes")),
     "gold.delivery_audit": (Need("consume_log"), Need("produce_log")),
 }
 KEY = ("decision", "evidence", "day", *PLACE, "reason")

@@ -33,7 +33,7 @@ SLOW_FAILOVER = FindingKind(
     " stop its process, so that clients go to its slave. If clients were late: compare pollNameServerInterval and the"
     " name servers (namesrvAddr) of these clients with the others', and look for a long pause of their JVM.",
     confidence=0.9,
-    needs=(Need("cluster_info"), Need("routes")),
+    needs=(Need("broker_runtime"), Need("routes")),
     thresholds=("findings.dispute_s",),
     example="Name server 10.0.0.1:9876 still listed the master of broker-a 190 s after it had stopped answering; the"
     " limit is 130 s.",
