@@ -170,6 +170,17 @@ def test_a_client_that_asks_for_no_route() -> None:
     assert "it asked for no route in this time" in row["reason"]
 
 
+def test_a_gap_of_the_recording_leaves_it_open_whether_the_client_asked() -> None:
+    evidence = dataclasses.replace(seen(LISTS, [routed(95, BOTH), routed(260, BOTH)]), starts=[at(-50), at(150)])
+    (row,) = steps(KILLED, evidence).filter(pl.col("step") == "left_route").to_dicts()
+    assert (row["judgement"], row["reason"]) == ("undetermined", "not every answer to the client was recorded")
+
+
+def test_a_log_of_changed_routes_does_not_show_that_a_client_asked_for_none() -> None:
+    found = steps(KILLED, seen(LISTS, [routed(-500, BOTH), routed(260, BOTH)]))
+    assert judgements(found, "left_route") == [("left_route", "undetermined", False)]
+
+
 def test_a_client_that_stopped_has_no_step() -> None:
     assert judgements(steps(KILLED, seen(LISTS, [routed(95, BOTH)])), "left_route") == []
 

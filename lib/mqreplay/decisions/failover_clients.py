@@ -29,6 +29,7 @@ from mqreplay.decisions.failover_row import (
 
 # Consumers commit every 5 s (ClientConfig#persistConsumerOffsetInterval); the commit and a rebalance take a moment.
 UNCOMMITTED = 10 * SECOND
+ASKED_WITHIN = 60 * SECOND  # two intervals of pollNameServerInterval
 BY_GROUP = pl.List(pl.Struct({"key": pl.String, "value": pl.Int64}))  # group, messages
 
 
@@ -52,7 +53,8 @@ class ClientSteps(StepRows):
 
     ``routed`` is the frame of `routed_answers`; ``pulls`` are the pulls that the outage sent to the slave, with
     outage_ts; ``returns`` has the rows of returns_of_shard of all shards, ``repeated_deliveries`` those of
-    deliveries.py; ``failover_exposure`` is the gold table. ``skewed`` are clients with a wrong clock.
+    deliveries.py; ``failover_exposure`` is the gold table. ``skewed`` are clients with a wrong clock, ``starts`` the
+    instants before which the recording has a gap.
     """
 
     routed: pl.DataFrame
@@ -61,6 +63,7 @@ class ClientSteps(StepRows):
     repeated_deliveries: pl.DataFrame
     failover_exposure: pl.DataFrame
     skewed: Collection[str]
+    starts: Collection[dt.datetime]
     failed_over_s: int
 
     def rows(self, removals: Removals) -> Iterator[Row]:
@@ -109,8 +112,22 @@ class ClientSteps(StepRows):
             words = "its name server still gave it the broker after the others had removed it"
             yield self.judged(LEFT_ROUTE, None, row["had_ts"], gone, words, **at)
         elif epoch_ms(whole["last_ts"]) > gone.end:
-            words = "it asked for no route in this time, and kept the broker"
-            yield self.judged(LEFT_ROUTE, None, min(whole["last_ts"], relisted or whole["last_ts"]), gone, words, **at)
+            # Clients' logs have only the routes that changed.
+            is_complete = row["had_ts"] >= self.of.outage_ts - ASKED_WITHIN
+            if is_complete and not any(row["had_ts"] < each <= whole["last_ts"] for each in self.starts):
+                words = "it asked for no route in this time, and kept the broker"
+                kept_ts = min(whole["last_ts"], relisted or whole["last_ts"])
+                yield self.judged(LEFT_ROUTE, None, kept_ts, gone, words, **at)
+            else:
+                reason = "not every answer to the client was recorded"
+                due = self.due(gone)
+                yield self.row(
+                    *(LEFT_ROUTE, due, row["had_ts"], gone),
+                    happened=False,
+                    judgement="undetermined",
+                    reason=reason,
+                    **at,
+                )
 
     def _back_in_route(self, row: Row, latest: dt.datetime | None, backs: Sequence[dt.datetime]) -> Iterator[Row]:
         if latest is None:

@@ -32,7 +32,7 @@ from mqreplay.decisions.failover_row import (
 from mqreplay.evidence.brokers.address_changes import listed_answers, routed_answers
 from mqreplay.evidence.brokers.broker_outages import with_outage
 from mqreplay.evidence.brokers.failovers import Failover
-from mqreplay.evidence.time_spans import INSTANT
+from mqreplay.evidence.time_spans import INSTANT, utc
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Seen:
     ``lists`` and ``master_changes`` are frames of listed_brokers.py, ``route`` is silver.route, ``failover_pulls`` and
     ``returns`` have the rows of failovers_of_shard and returns_of_shard of all shards, ``repeated_deliveries`` those
     of deliveries.py, and ``failover_exposure`` is the gold table. ``skewed`` are clients with a wrong clock: times of
-    their pulls are not known.
+    their pulls are not known. ``starts`` are the instants before which the recording has a gap.
     """
 
     lists: pl.DataFrame
@@ -53,6 +53,7 @@ class Seen:
     repeated_deliveries: pl.DataFrame
     failover_exposure: pl.DataFrame
     skewed: Collection[str] = ()
+    starts: Collection[dt.datetime] = ()
 
 
 def failover_steps(failovers: Sequence[Failover], seen: Seen, failed_over_s: int, gap_s: int) -> pl.DataFrame:
@@ -79,7 +80,7 @@ def failover_steps(failovers: Sequence[Failover], seen: Seen, failed_over_s: int
     for each in failovers:
         clients = ClientSteps(
             *(each, routed, pulls, seen.returns, seen.repeated_deliveries, seen.failover_exposure),
-            *(seen.skewed, failed_over_s),
+            *(seen.skewed, [utc(start) for start in seen.starts], failed_over_s),
         )
         found.extend(_Timeline(each, listed, seen.master_changes, clients).rows())
     rows = pl.DataFrame(found, schema={name: SCHEMA[name] for name in SCHEMA if name not in ("day", "step_id")})

@@ -212,6 +212,7 @@ class Replay:
                 messages.deliveries.repeated_deliveries,
                 exposure,
                 context.skew.clients if context.skew else (),
+                context.starts,
             ),
             self.settings.findings.failed_over_s,
             self.settings.findings.same_cause_gap_s,
