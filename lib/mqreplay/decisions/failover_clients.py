@@ -80,14 +80,12 @@ class ClientSteps(StepRows):
         latest = max(backs) if backs and len(backs) == len(removals.lost_ts) else None
         latest = latest if removals.servers else of.up_ts
         for client, row in whole.items():
-            lost_row = first.get(client, row)
-            ids = [(ROUTES, lost_row["had_id"]), (ROUTES, lost_row["lost_id"])]
-            at: Row = {"client_id": client, "evidence": ids}
-            if lost_row["lost_ts"] is None:
-                yield from self._kept_route(lost_row, row, gone, relisted, at)
+            if row["lost_ts"] is None or (backs and row["lost_ts"] > max(backs)):
+                yield from self._kept_route(first.get(client), row, gone, relisted)
                 continue
+            ids = [(ROUTES, row["had_id"]), (ROUTES, row["lost_id"])]
             words = "not every recorded name server removed the broker" if gone is None else ASKS_FOR_ROUTES
-            yield self.judged(LEFT_ROUTE, lost_row["lost_ts"], lost_row["had_ts"], gone, words, **at)
+            yield self.judged(*(LEFT_ROUTE, row["lost_ts"], row["had_ts"], gone, words), client_id=client, evidence=ids)
             yield from self._back_in_route(row, latest, backs)
         yield from self._reads(whole)
         yield from self._redelivered()
@@ -103,31 +101,32 @@ class ClientSteps(StepRows):
         return law.route_update(epoch_ms(first), epoch_ms(max(removals.lost_ts)))
 
     def _kept_route(
-        self, row: Row, whole: Row, gone: Interval | None, relisted: dt.datetime | None, at: Row
+        self, row: Row | None, whole: Row, gone: Interval | None, relisted: dt.datetime | None
     ) -> Iterator[Row]:
-        """Yield the step of a client whose route had the broker all the time, if it should have lost it."""
+        """Yield the step of a client whose route had the broker all the time, if it should have lost it.
+
+        ``row`` has its answers until the broker was ``relisted``, None if there are none; ``whole`` has all.
+        """
         if gone is None or (relisted is not None and epoch_ms(relisted) <= gone.end):
             return
-        if epoch_ms(row["had_ts"]) > gone.end:
-            words = "its name server still gave it the broker after the others had removed it"
-            yield self.judged(LEFT_ROUTE, None, row["had_ts"], gone, words, **at)
-        elif epoch_ms(whole["last_ts"]) > gone.end:
-            # Clients' logs have only the routes that changed.
-            is_complete = row["had_ts"] >= self.of.outage_ts - ASKED_WITHIN
-            if is_complete and not any(row["had_ts"] < each <= whole["last_ts"] for each in self.starts):
-                words = "it asked for no route in this time, and kept the broker"
-                kept_ts = min(whole["last_ts"], relisted or whole["last_ts"])
-                yield self.judged(LEFT_ROUTE, None, kept_ts, gone, words, **at)
-            else:
-                reason = "not every answer to the client was recorded"
-                due = self.due(gone)
-                yield self.row(
-                    *(LEFT_ROUTE, due, row["had_ts"], gone),
-                    happened=False,
-                    judgement="undetermined",
-                    reason=reason,
-                    **at,
-                )
+        kept_ts, words = None, "not every answer to the client was recorded"
+        if row is not None and epoch_ms(row["had_ts"]) > gone.end:
+            kept_ts, words = row["had_ts"], "its name server still gave it the broker after the others had removed it"
+        elif epoch_ms(whole["last_ts"]) <= gone.end:
+            return  # it stopped, or the recording ended
+        # Clients' logs have only the routes that changed.
+        elif row is not None and row["had_ts"] >= self.of.outage_ts - ASKED_WITHIN and not self._has_gap(row, whole):
+            kept_ts = min(whole["last_ts"], relisted or whole["last_ts"])
+            words = "it asked for no route in this time, and kept the broker"
+        at: Row = {"client_id": whole["who"], "evidence": [(ROUTES, (row or whole)["had_id"])]}
+        if kept_ts is not None:
+            yield self.judged(LEFT_ROUTE, None, kept_ts, gone, words, **at)
+        else:
+            more: Row = {"happened": False, "judgement": "undetermined", "reason": words}
+            yield self.row(LEFT_ROUTE, self.due(gone), None, gone, **more, **at)
+
+    def _has_gap(self, row: Row, whole: Row) -> bool:
+        return any(row["had_ts"] < each <= whole["last_ts"] for each in self.starts)
 
     def _back_in_route(self, row: Row, latest: dt.datetime | None, backs: Sequence[dt.datetime]) -> Iterator[Row]:
         if latest is None:
