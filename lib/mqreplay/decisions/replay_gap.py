@@ -24,6 +24,7 @@ NEEDED: Mapping[str, tuple[Need, ...]] = {
     ),
     "gold.pull_answer": (Need("pull_log"), Need("topics"), Need("subscription_groups")),
     "gold.queue_start": (Need("offset_commits"), Need("pull_log")),
+    "gold.flow_control": (Need("assignments"),),
     "gold.offset_continuity": (Need("consumer_offset"), Need("offset_commits"), Need("server_requests")),
     "gold.queue_owner": (Need("assignments"), Need("heartbeats", or_polled=("consumer_lists",))),
     "gold.group_status": (

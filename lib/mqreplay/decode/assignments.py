@@ -41,6 +41,10 @@ _QUEUE_TYPES: Final = {
 }
 _OF_CLIENT: Final = {
     "queues": f"array<struct<{','.join(f'{name}:{kind}' for name, kind in _QUEUE_TYPES.items())}>>",
+    "listeners": (
+        "array<struct<topic:string,broker_name:string,queue_id:int,cached_mib:bigint,taken_msgs:bigint,"
+        "taken_first:bigint,last_consume_ts:bigint>>"
+    ),
     "pop_queues": (
         "array<struct<topic:string,broker_name:string,queue_id:int,dropped:boolean,wait_ack_msgs:bigint,"
         "last_pop_ts:bigint>>"
@@ -62,9 +66,9 @@ _QUEUE: Final = PlainColumns(_QUEUE_TYPES | {"last_pull_ts": "maybe_ms"}, ("topi
 def decode_assignment(line: bytes) -> dict[str, object]:
     """Return the columns of one line of assignments; times and last_pull_ts in epoch ms, offsets in messages.
 
-    ``queues`` and ``pop_queues`` have a tuple a queue, its fields as `COLUMNS` names them. Of source running_info they
-    come from the client's answer (`running_info_of`), and are None where ``error`` says why there is none. Source:
-    RebalanceImpl.processQueueTable, ProcessQueue, PullAPIWrapper.pullFromWhichNodeTable, OffsetStore.
+    ``queues``, ``listeners`` and ``pop_queues`` have a tuple a queue, its fields as `COLUMNS` names them. Of source
+    running_info they come from the client's answer (`running_info_of`), and are None where ``error`` says why there is
+    none. Source: RebalanceImpl.processQueueTable, ProcessQueue, PullAPIWrapper.pullFromWhichNodeTable, OffsetStore.
 
     Raises:
         DecodeError: see `mqreplay.decode.jsonl`, `body_of`, `running_info_of` and `PlainColumns.take`.

@@ -39,6 +39,23 @@ class HeldQueue(NamedTuple):
     last_pull_ts: int | None
 
 
+class QueueListener(NamedTuple):
+    """How far the listener of a client is with a queue that the client holds.
+
+    ``cached_mib`` is the size of the cached messages, whole MiB. An orderly listener has taken ``taken_msgs`` messages,
+    from offset ``taken_first`` on, out of the cached ones, and has not committed them. ``last_consume_ts``: when the
+    client last finished or took a message of the queue, or took the queue; epoch ms.
+    """
+
+    topic: str
+    broker_name: str
+    queue_id: int
+    cached_mib: int
+    taken_msgs: int
+    taken_first: int | None
+    last_consume_ts: int | None
+
+
 class PopQueue(NamedTuple):
     """A queue that a client consumes by POP; several clients share it.
 
@@ -57,11 +74,13 @@ class PopQueue(NamedTuple):
 class RunningInfo(NamedTuple):
     """One answer. ``queues`` is None if the client does not report them, such as a DefaultLitePullConsumer of 4.x.
 
-    It is also None if the client consumes by POP alone. ``pop_queues`` is None if the client does not know POP
-    (4.x). ``properties`` are the client's settings by their names in RocketMQ.
+    It is also None if the client consumes by POP alone. ``listeners`` has an item for each of ``queues``.
+    ``pop_queues`` is None if the client does not know POP (4.x). ``properties`` are the client's settings by their
+    names in RocketMQ.
     """
 
     queues: list[HeldQueue] | None
+    listeners: list[QueueListener] | None
     pop_queues: list[PopQueue] | None
     strategy: str | None
     message_model: str | None
@@ -95,12 +114,15 @@ def running_info_of(body: Mapping[Key, Value]) -> RunningInfo:
     if table is None:
         raise missing("mqTable in body")
     rows = keyed_by_queue(object_of(table, "mqTable"), "mqTable")
-    queues = [_queue(queue, object_of(state, "a queue of mqTable")) for queue, state in rows]
+    states = [(queue, object_of(state, "a queue of mqTable")) for queue, state in rows]
+    queues = [_queue(queue, state) for queue, state in states]
     shared = _pop_queues(body)
     properties = _texts(body)
     consume_type = properties.get("PROP_CONSUME_TYPE")
+    is_known = bool(queues or not (shared or consume_type == PULL_CONSUMER))
     return RunningInfo(
-        queues if queues or not (shared or consume_type == PULL_CONSUMER) else None,
+        queues if is_known else None,
+        [_listener(queue, state) for queue, state in states] if is_known else None,
         shared,
         strategy_name(properties.get("allocateMessageQueueStrategy")),
         properties.get("messageModel"),
@@ -150,6 +172,17 @@ def _queue(queue: MessageQueue, state: Mapping[Key, Value]) -> HeldQueue:
         _offset(state, "cachedMsgMinOffset") if cached else None,
         _offset(state, "cachedMsgMaxOffset") if cached else None,
         instant_field(state, "lastPullTimestamp", 0) or None,
+    )
+
+
+def _listener(queue: MessageQueue, state: Mapping[Key, Value]) -> QueueListener:
+    taken = int_field(state, "transactionMsgCount", 0)
+    return QueueListener(
+        *queue,
+        int_field(state, "cachedMsgSizeInMiB", 0, INT_MIN),
+        taken,
+        _offset(state, "transactionMsgMinOffset") if taken else None,
+        instant_field(state, "lastConsumeTimestamp", 0) or None,
     )
 
 

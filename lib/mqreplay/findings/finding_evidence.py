@@ -47,6 +47,7 @@ class FindingEvidence:
     asked_resets: pl.DataFrame
     standstills: pl.DataFrame  # standstills.standstill_spans
     held_standstills: pl.DataFrame
+    stalled_flow: pl.DataFrame  # rows of gold.flow_control that are part of a stall
     outages: pl.DataFrame  # broker_outages
     unlisted: pl.DataFrame  # listed_brokers.unlisted_brokers, for long
     master_changes: pl.DataFrame  # listed_brokers.master_changes

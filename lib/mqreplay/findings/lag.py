@@ -55,6 +55,8 @@ LAG_GROWS = FindingKind(
     ),
     needs=(Need("topic_stats"),),
     causes=(
+        # Polls of clients are up to a minute apart.
+        Cause("slow_listener", same=("consumer_group", "topic"), after_s=120, before_s=90),
         Cause("strategy_conflict", same=("consumer_group",)),
         Cause("subscription_conflict", same=("consumer_group",)),
         Cause("duplicate_client_id", same=("consumer_group",), after_s=150),
@@ -63,6 +65,7 @@ LAG_GROWS = FindingKind(
         Cause("slave_config_drift", same=("broker_name", "consumer_group"), after_s=120, critical=True),
         Cause("pop_order_blocked", same=("consumer_group", "topic"), after_s=120),
         Cause("broker_down", same=("broker_name",), after_s=120),
+        Cause("slow_broker", same=("consumer_group", "topic"), before_s=90),
         Cause("slave_pull", same=("broker_name",), after_s=120, critical=True),
     ),
 )

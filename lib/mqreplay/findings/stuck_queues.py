@@ -39,6 +39,8 @@ STUCK_QUEUE = FindingKind(
     ),
     needs=(Need("pull_log", or_polled=("topic_stats", "consume_stats"), easier="topic_stats"),),
     causes=(
+        # Polls of clients are up to a minute apart.
+        Cause("slow_listener", same=("consumer_group", "topic"), after_s=120, before_s=90),
         Cause("strategy_conflict", same=("consumer_group",)),
         Cause("subscription_conflict", same=("consumer_group",)),
         Cause("consumer_lost", same=("consumer_group",), after_s=150),
@@ -46,6 +48,7 @@ STUCK_QUEUE = FindingKind(
         Cause("slave_config_drift", same=("broker_name", "topic"), after_s=120, critical=True),
         Cause("slave_config_drift", same=("broker_name", "consumer_group"), after_s=120, critical=True),
         Cause("broker_down", same=("broker_name",), after_s=120),
+        Cause("slow_broker", same=("consumer_group", "topic"), before_s=90),
         # A slave that refuses pulls: messages wait for it.
         Cause("slave_pull", same=("broker_name",), after_s=120, critical=True),
         Cause("double_owned_queue", same=("consumer_group", "topic")),

@@ -34,6 +34,7 @@ class DayTables:
     group_status: pl.DataFrame
     failover_exposure: pl.DataFrame
     failover_step: pl.DataFrame
+    flow_control: pl.DataFrame
     queue_owner: pl.DataFrame
     offset_continuity: pl.DataFrame
     delivery_audit: pl.DataFrame
@@ -67,12 +68,13 @@ def finding_evidence(
     offset_continuity: pl.DataFrame,
     failover_steps: pl.DataFrame,
     unwatched: pl.DataFrame,
+    flow: pl.DataFrame,
     stopped: Collection[tuple[str, str]],
 ) -> FindingEvidence:
     """Return the evidence for findings: what the passes and the steps between them found.
 
-    ``offset_continuity`` has the breaks of the day and of the lookback; ``stopped``: groups and topics that advanced
-    before the window, and have not advanced since.
+    ``offset_continuity`` and ``flow`` have rows of the day and of the lookback; ``stopped``: groups and topics that
+    advanced before the window, and have not advanced since.
     """
     small, raw, limits, polled = context.small, context.raw, context.settings.findings, clients.polled
     begin, end, since = context.day.begin, context.day.end, context.day.since
@@ -97,6 +99,7 @@ def finding_evidence(
         asked_resets=breaks.asked_resets,
         standstills=standstills,
         held_standstills=held_standstills(standstills, queues.refused_pulls, clients.owners, limits.stuck_s),
+        stalled_flow=flow.filter(pl.col("stalled_by").is_not_null()),
         outages=brokers.outages,
         unlisted=brokers.unlisted,
         master_changes=brokers.master_changes,

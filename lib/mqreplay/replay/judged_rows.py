@@ -18,6 +18,7 @@ JUDGED = {
     "gold.queue_start": "request_ts",
     "gold.pull_answer": "request_ts",
     "gold.failover_step": "ts",
+    "gold.flow_control": "ts",
     "gold.pop_receipt": "pop_ts",
     "gold.pop_assignment": "ts",
 }

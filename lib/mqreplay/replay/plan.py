@@ -21,6 +21,7 @@ import polars as pl
 from mqreplay.decisions.delivery_audit import delivery_audit
 from mqreplay.decisions.failover_exposure import failover_exposure, lacked_by_minute
 from mqreplay.decisions.failover_step import Seen, failover_steps, judged_steps
+from mqreplay.decisions.flow_control import observed_flow, stored_rows
 from mqreplay.decisions.group_status import group_status
 from mqreplay.decisions.judgement import judgement
 from mqreplay.decisions.pull_refusals import inputs
@@ -217,12 +218,18 @@ class Replay:
             self.settings.findings.failed_over_s,
             self.settings.findings.same_cause_gap_s,
         )
-        of_day = judged_steps(steps.filter(self.day.judged))
-        decided = merged([_decided(queues, groups, pops), counted_rows("gold.failover_step", of_day)])
+        flow = observed_flow(small["assignment"], small["topic_stats"], context.settings.findings.stuck_s)
+        flow_of_day = flow.filter(self.day.judged)
+        counted = [
+            counted_rows("gold.failover_step", judged_steps(steps.filter(self.day.judged))),
+            counted_rows("gold.flow_control", flow_of_day),
+        ]
+        decided = merged([_decided(queues, groups, pops), *counted])
         tables = DayTables(
             group_status=status,
             failover_exposure=exposure,
             failover_step=steps,
+            flow_control=stored_rows(flow_of_day),
             queue_owner=owned_from(owners, self.day.begin),
             offset_continuity=breaks.breaks,
             delivery_audit=messages.audit,
@@ -234,6 +241,7 @@ class Replay:
             offset_continuity=continuity,
             failover_steps=steps,
             unwatched=unwatched,
+            flow=flow,
             stopped=self.stopped,
         )
         return DayResult(evidence, tables)

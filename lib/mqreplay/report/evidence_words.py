@@ -97,6 +97,17 @@ WORDINGS: Mapping[str, Wording] = {
             ("{judgement}: {reason}", "{judgement}"),
         ),
     ),
+    "gold.flow_control": Wording(
+        "ts",
+        (
+            QUEUE,
+            "{cached_msgs:,} messages cached",
+            "from offset {head_offset:,}",
+            "{waiting:,} waiting",
+            "flow control by {flow_control}",
+            ("{judgement}: {reason}", "{judgement}"),
+        ),
+    ),
     "gold.slave_suggestion": Wording(
         "request_ts",
         (

@@ -1,0 +1,166 @@
+"""gold.flow_control: what clients cached, against the flow control of DefaultMQPushConsumerImpl#pullMessage.
+
+Above a threshold a client may not pull: its cache holds at most the threshold and one pull, and nothing is added before
+messages finish. Below, it pulls at once. The checks themselves advance lastPullTimestamp, so it shows no pull of a full
+cache. Rows of an empty cache that the client pulled for are counted, and not stored.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import polars as pl
+
+from mqreplay.core.flow_control import COUNT, PULL_BATCH_SIZE, SPAN, flow_control, largest_cached_count
+from mqreplay.evidence.arrays.keys import KEY
+from mqreplay.evidence.lags.queue_caches import queue_caches
+
+COLUMNS: Final = (
+    *("day", *KEY, "client_id", "ts", "source", "cached_msgs", "cached_mib", "head_offset", "last_offset"),
+    *("memory_offset", "waiting", "last_pull_ts", "last_consume_ts", "pull_threshold_for_queue"),
+    *("pull_threshold_size_for_queue", "consume_max_span", "flow_control", "next_ts", "next_last_offset"),
+    *("stalled_by", "stalled_since_ts", "judgement", "reason", "record_id"),
+)
+LISTENER, BROKER = "listener", "broker"  # stalled_by
+# A client gives up a pull after 30 s, and sends the next one 3 s later (DefaultMQPushConsumerImpl).
+PULL_LASTS_S: Final = 35
+OUTSTANDING_S: Final = 5  # a refused pull is sent again after 3 s, that of a paused consumer after 1 s
+HALF: Final = 0.5
+PUSH: Final = "CONSUME_PASSIVELY"
+LIMITS: Final = ("count_threshold", "mib_threshold", "span_threshold")
+IS_KNOWN: Final = pl.all_horizontal(pl.col(name).is_not_null() for name in LIMITS)
+RENAMED: Final = {
+    "head": "head_offset",
+    "cached_last": "last_offset",
+    "next_last": "next_last_offset",
+    "count_threshold": "pull_threshold_for_queue",
+    "mib_threshold": "pull_threshold_size_for_queue",
+    "span_threshold": "consume_max_span",
+}
+
+
+def observed_flow(assignment: pl.DataFrame, topic_stats: pl.DataFrame, slow_s: int) -> pl.DataFrame:
+    """Return the verdict on each observation of a queue in a client; columns of gold.flow_control.
+
+    The frames are rows of silver tables. A cache whose head stays, or that stays above a threshold, for ``slow_s``
+    seconds is stalled by the listener; an empty one with messages waiting, by the broker.
+    """
+    caches = queue_caches(assignment, topic_stats)
+    cached = pl.col("cached_msgs").fill_null(0) + pl.col("taken_msgs").fill_null(0)
+    age_ms = pl.col("ts").dt.epoch("ms") - pl.col("last_pull_ts").dt.epoch("ms")
+    counted = caches.with_columns(
+        cached.alias("cached_msgs"),
+        (pl.col("cached_last") - pl.col("cached_first")).alias("max_span"),
+        # The smallest age of all queues is the error of the client's clock.
+        ((age_ms - age_ms.min().over("client_id")) / 1000).alias("pull_age_s"),
+    )
+    found = _with_stalls(_with_verdict(_with_law(counted)), slow_s)
+    return found.rename(RENAMED).select(COLUMNS)
+
+
+def stored_rows(rows: pl.DataFrame) -> pl.DataFrame:
+    """Return the rows that are stored: all but those of an empty cache that agree."""
+    plain = (pl.col("cached_msgs") == 0) & (pl.col("judgement") == "agree") & pl.col("stalled_by").is_null()
+    return rows.filter(~plain).unique([*KEY, "client_id", "ts"], keep="first", maintain_order=True)
+
+
+def _with_law(caches: pl.DataFrame) -> pl.DataFrame:
+    """Add flow_control: why the client may not pull; null if it may, or if the thresholds are not known."""
+    of_law = ("cached_msgs", "cached_mib", "max_span", "consume_orderly", "pull_batch", *LIMITS)
+    numbered = caches.with_row_index("number")
+    full = numbered.filter((pl.col("cached_msgs") > 0) & IS_KNOWN).with_columns(
+        pl.col("cached_mib").fill_null(0),
+        pl.col("max_span").fill_null(0),
+        pl.col("consume_orderly").fill_null(value=False),
+        pl.col("pull_batch").fill_null(PULL_BATCH_SIZE),
+    )
+    why = [
+        (number, flow_control(cached, mib, span, orderly, *limits), largest_cached_count(limits[0], batch))
+        for number, cached, mib, span, orderly, batch, *limits in full.select("number", *of_law).iter_rows()
+    ]
+    schema = {"number": pl.UInt32(), "flow_control": pl.String(), "most": pl.Int64()}
+    decided = pl.DataFrame(why, schema, orient="row")
+    return numbered.join(decided, "number", how="left", maintain_order="left")
+
+
+def _with_verdict(rows: pl.DataFrame) -> pl.DataFrame:
+    """Add judgement and reason."""
+    why, cached = pl.col("flow_control"), pl.col("cached_msgs")
+    has_next = pl.col("next_ts").is_not_null()
+    kept = pl.col("next_last") == pl.col("cached_last")
+    pulled = pl.col("next_pull_ts") > pl.col("last_pull_ts")
+    elapsed_s = (pl.col("next_ts").dt.epoch("ms") - pl.col("ts").dt.epoch("ms")) // 1000
+    is_recent = pl.when(has_next).then(elapsed_s <= PULL_LASTS_S).otherwise(pl.col("pull_age_s") <= PULL_LASTS_S)
+    control = pl.format("flow control by {}", why)
+
+    def verdict(judgement: str, reason: pl.Expr | str) -> pl.Expr:
+        text = pl.lit(reason) if isinstance(reason, str) else reason
+        return pl.struct(pl.lit(judgement).alias("judgement"), text.alias("reason"))
+
+    above = pl.format("{} messages cached: the client pulled above the threshold of {}", cached, "count_threshold")
+    too_many = (why == COUNT) & (cached > pl.col("most"))
+    judged = (
+        pl.when((cached > 0) & ~IS_KNOWN)
+        .then(verdict("undetermined", "the thresholds of the client were not recorded; running info has them"))
+        .when((cached > 0) & why.is_null() & pl.col("cached_mib").is_null())
+        .then(verdict("undetermined", "the size of the cached messages was not recorded"))
+        .when(too_many & (pl.col("topic_threshold") > 0))
+        .then(verdict("undetermined", "a rebalance may have lowered the threshold (pullThresholdForTopic)"))
+        .when(too_many)
+        .then(verdict("differ", above))
+        .when(why.is_not_null() & kept)
+        .then(verdict("agree", control + ": nothing was added until the next observation"))
+        .when(why == COUNT)
+        .then(verdict("agree", control + ": not more than the threshold and one pull"))
+        .when(why.is_not_null() & ~has_next)
+        .then(verdict("undetermined", control + ", and no later observation of the queue"))
+        .when((why == SPAN) & (pl.col("next_head") == pl.col("head")))
+        .then(verdict("differ", control + ", and messages were added before the next observation"))
+        .when(why.is_not_null())
+        .then(verdict("undetermined", control + ", but messages finished before the next observation"))
+        .when(pulled)
+        .then(verdict("agree", "below the thresholds, and the client pulled"))
+        .when(pl.col("last_pull_ts").is_null() | (has_next & pl.col("next_pull_ts").is_null()))
+        .then(verdict("undetermined", "the time of the last pull was not recorded"))
+        .when(is_recent)
+        .then(verdict("agree", "below the thresholds, and a pull may be outstanding"))
+        .otherwise(verdict("undetermined", "below the thresholds without a pull: the client or its consumer may pause"))
+    )
+    return rows.with_columns(judged.alias("verdict")).unnest("verdict")
+
+
+def _with_stalls(rows: pl.DataFrame, slow_s: int) -> pl.DataFrame:
+    """Add stalled_by and stalled_since_ts, to the observations of a stall of ``slow_s`` seconds."""
+    locked = ~(pl.col("consume_orderly") & ~pl.col("locked")).fill_null(value=False)  # else the lock is what it lacks
+    is_empty = (pl.col("cached_msgs") == 0) & pl.col("taken_msgs").is_not_null() & (pl.col("consume_type") == PUSH)
+    shared = {
+        "blocked": pl.when(locked).then("head"),
+        "full": pl.when(locked & pl.col("flow_control").is_not_null()).then(0),
+        "empty": pl.when(is_empty & (pl.col("waiting") > 0)).then("memory_offset"),
+    }
+    placed = rows.with_columns(value.cast(pl.Int64).alias(name) for name, value in shared.items())
+    next_round = (pl.col("held") == pl.col("held").shift(1)) & (pl.col("round") == pl.col("round").shift(1) + 1)
+    goes_on = {name: next_round & (pl.col(name) == pl.col(name).shift(1)) for name in shared}
+    runs = placed.with_columns(
+        (~each.fill_null(value=False)).cum_sum().alias(f"{name}_run") for name, each in goes_on.items()
+    )
+    since = {name: pl.col("ts").min().over(f"{name}_run") for name in shared}
+    long = {
+        name: pl.col(name).is_not_null()
+        & (pl.col("ts").max().over(f"{name}_run") - since[name] >= pl.duration(seconds=slow_s))
+        for name in shared
+    }
+    waits = pl.col("pull_age_s").is_between(OUTSTANDING_S, PULL_LASTS_S).mean().over("empty_run") >= HALF
+    stalled = (
+        pl.when(long["blocked"])
+        .then(_stall(LISTENER, since["blocked"]))
+        .when(long["full"])
+        .then(_stall(LISTENER, since["full"]))
+        .when(long["empty"] & waits)
+        .then(_stall(BROKER, since["empty"]))
+    )
+    return runs.with_columns(stalled.alias("stall")).unnest("stall")
+
+
+def _stall(by: str, since_ts: pl.Expr) -> pl.Expr:
+    return pl.struct(pl.lit(by).alias("stalled_by"), since_ts.alias("stalled_since_ts"))
