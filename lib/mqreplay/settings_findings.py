@@ -110,6 +110,12 @@ class FindingSettings:
         "a broker that lacks the subscription refuses pulls for longer: the next heartbeat, after 30 s, brings it",
         "Set it to one and a half times heartbeat_interval_s.",
     )
+    lock_blocked_s: int = seconds(
+        80,
+        "a queue that a client cannot lock for longer is reported; the lock of a dead client lasts 60 s, and clients"
+        " try every 20 s",
+        "Raise it if rocketmq.broker.rebalance.lockMaxLiveTime of the brokers is higher.",
+    )
     start_messages: int = setting(
         1000,
         "message",

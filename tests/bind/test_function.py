@@ -33,6 +33,7 @@ NAMED = {
     "commit_offset",
     "query_consumer_offset",
     "compute_pull_from_where",
+    "try_lock",
     "status_windows",
     "allocate_for_pop",
     "pop_init_offset",

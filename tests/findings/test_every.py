@@ -32,6 +32,7 @@ from mqreplay.findings.clocks import activity_of_shard
 from mqreplay.findings.every import KINDS, all_findings, finish
 from mqreplay.findings.finding_evidence import FindingEvidence
 from mqreplay.findings.limits import Limits
+from mqreplay.findings.locks import blocked_locks
 from mqreplay.findings.messages import returned_ends_of_shard
 from mqreplay.findings.pulls import exceptional_pulls_of_shard
 from mqreplay.findings.refused import refused_runs_of_shard
@@ -59,6 +60,7 @@ LIMITS = Limits(
     retry_warn_messages=5,
     start_messages=1000,
     refused_s=10,
+    lock_blocked_s=80,
     retry_gap_s=7200,
     stale_slave_s=150,
     reset_reach_s=60,
@@ -72,6 +74,7 @@ NAMES = {
     "slow_failover",
     *("duplicate_client_id", "negative_offset", "start_skipped", "start_from_oldest"),
     "pull_refused",
+    "lock_blocked",
 }
 GROUP = {"consumer_group": pl.String}
 SPAN = {"from_ts": INSTANT, "to_ts": INSTANT}
@@ -122,6 +125,7 @@ def evidence_of(**silver: list[dict]) -> FindingEvidence:
         master_changes=pl.DataFrame(silver.get("master_changes", []), CHANGES),
         failover_steps=table("failover_step", "gold"),
         config_drift=pl.DataFrame(silver.get("config_drift", []), DRIFT),
+        blocked_locks=blocked_locks(table("queue_lock", "gold").with_columns(pl.lit(0, pl.Int64).alias("grants"))),
         blocked_orders=blocked_orders(table("pop_order"), table("snapshot"), 60),
         clocks=clocks,
         refused_snapshots=refused_snapshots(table("quarantine", "bronze")),

@@ -203,6 +203,17 @@ compute_pull_from_where = BoundFunction(
     ("CONSUME_FROM_LAST_OFFSET", -1, "pay", 90),
 )
 
+try_lock = BoundFunction(
+    "try_lock",
+    laws.try_lock,
+    "holder STRING, last_update_timestamp BIGINT, client_id STRING NOT NULL, now BIGINT NOT NULL",
+    "BOOLEAN",
+    "Whether a broker grants the lock of a queue to a client. holder is the client that has the lock, NULL for none; it "
+    "got or renewed the lock at last_update_timestamp. Times are in epoch ms.",
+    "RebalanceLockManager#tryLock",
+    ("10.0.0.1@1", 0, "10.0.0.2@2", 60_001),
+)
+
 status_windows = BoundFunction(
     "status_windows",
     group_windows.status_windows,

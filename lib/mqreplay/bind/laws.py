@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from mqreplay.core import allocation, compute_pull_from, consumer_offset_manager, offset_store, pull_node
+from mqreplay.core import (
+    allocation,
+    compute_pull_from,
+    consumer_offset_manager,
+    offset_store,
+    pull_node,
+    rebalance_lock_manager,
+)
 from mqreplay.core.compute_pull_from import ConsumeFromWhere
 from mqreplay.core.message_queue import MessageQueue
 from mqreplay.core.version import CLIENT_4
@@ -100,6 +107,16 @@ def compute_pull_from_where(
     except ValueError:
         raise UnknownConsumeFromWhere(f"{consume_from_where} is no ConsumeFromWhere") from None
     return compute_pull_from.compute_pull_from_where(where, last_offset, topic, admin_answer, "19700101000000")
+
+
+def try_lock(holder: str | None, last_update_timestamp: int | None, client_id: str, now: int) -> bool | None:
+    """Return whether rebalance_lock_manager.try_lock grants it; None: it depends on the time, which is not known."""
+    if holder is None or holder == client_id:
+        return True
+    if last_update_timestamp is None:
+        return None
+    entry = rebalance_lock_manager.LockEntry(holder, last_update_timestamp)
+    return rebalance_lock_manager.try_lock(entry, client_id, now) is not None
 
 
 class Increased(NamedTuple):

@@ -23,6 +23,7 @@ _TYPES: Final = {
     "response_code": "int",
     "remark": "string",
     "error": "string",
+    "other_client_id": "string",
 }
 _QUEUES: Final = "array<struct<topic:string,broker_name:string,queue_id:int>>"
 COLUMNS: Final = {**_TYPES, "consumer_group": "string", "mq_set": _QUEUES, "lock_ok_mq_set": _QUEUES}
@@ -35,7 +36,8 @@ def decode_lock_request(line: bytes) -> dict[str, object]:
     """Return the columns of one line of lock_requests; times in epoch ms.
 
     ``mq_set`` are the requested queues, ``lock_ok_mq_set`` those that the broker granted (None without an answer, as
-    for every one-way unlock). Source: LockBatchRequestBody, LockBatchResponseBody, UnlockBatchRequestBody.
+    for every one-way unlock). ``other_client_id`` is the client that has the lock, in lines made of lock.log. Source:
+    LockBatchRequestBody, LockBatchResponseBody, UnlockBatchRequestBody.
 
     Raises:
         DecodeError: unknown_kind, missing_field, and those of `mqreplay.decode.jsonl`, `body_of` and

@@ -53,6 +53,7 @@ class FindingEvidence:
     master_changes: pl.DataFrame  # listed_brokers.master_changes
     failover_steps: pl.DataFrame  # failover_step.failover_steps
     config_drift: pl.DataFrame  # slave_configs
+    blocked_locks: pl.DataFrame  # findings/locks.py
     blocked_orders: pl.DataFrame  # pop_orders
     clocks: pl.DataFrame  # client_clocks
     refused_snapshots: pl.DataFrame  # findings/snapshots.py

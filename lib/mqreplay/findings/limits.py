@@ -23,6 +23,7 @@ class Limits:
     retry_warn_messages: int
     start_messages: int
     refused_s: int
+    lock_blocked_s: int
     retry_gap_s: int
     stale_slave_s: int
     reset_reach_s: int

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, fields
 
 import polars as pl
@@ -15,11 +15,13 @@ from mqreplay.evidence.night_facts import NightFacts
 from mqreplay.evidence.offsets.odd_offsets import odd_offsets_of_answers
 from mqreplay.evidence.offsets.standstills import held_standstills
 from mqreplay.findings.finding_evidence import FindingEvidence, Polled
+from mqreplay.findings.locks import blocked_locks
 from mqreplay.findings.snapshots import refused_snapshots
 from mqreplay.replay.break_evidence import BreakEvidence
 from mqreplay.replay.broker_evidence import BrokerEvidence
 from mqreplay.replay.context import ReplayContext
 from mqreplay.replay.day import DayRows
+from mqreplay.replay.driver_decisions import DriverDecisions
 from mqreplay.replay.group_pass import GroupResult
 from mqreplay.replay.member_evidence import MemberEvidence
 from mqreplay.replay.message_pass import DeliveryResult
@@ -29,21 +31,21 @@ from mqreplay.replay.recorded import Recorded
 
 @dataclass(frozen=True)
 class DayTables:
-    """The rows of the gold tables that the driver makes; each field has a table's name."""
+    """The rows of the gold tables that the driver makes; each field but the last has a table's name."""
 
     group_status: pl.DataFrame
     failover_exposure: pl.DataFrame
-    failover_step: pl.DataFrame
-    flow_control: pl.DataFrame
     queue_owner: pl.DataFrame
     offset_continuity: pl.DataFrame
     delivery_audit: pl.DataFrame
     judgement: pl.DataFrame
     replay_gap: pl.DataFrame
+    by_driver: Mapping[str, pl.DataFrame]  # DriverDecisions.stored
 
     def by_name(self) -> dict[str, pl.DataFrame]:
         """Return the rows by the full name of their table."""
-        return {f"gold.{each.name}": getattr(self, each.name) for each in fields(self)}
+        own = {f"gold.{each.name}": getattr(self, each.name) for each in fields(self) if each.name != "by_driver"}
+        return own | self.by_driver
 
 
 @dataclass(frozen=True)
@@ -65,16 +67,15 @@ def finding_evidence(
     brokers: BrokerEvidence,
     breaks: BreakEvidence,
     deliveries: DeliveryResult,
+    by_driver: DriverDecisions,
     offset_continuity: pl.DataFrame,
-    failover_steps: pl.DataFrame,
     unwatched: pl.DataFrame,
-    flow: pl.DataFrame,
     stopped: Collection[tuple[str, str]],
 ) -> FindingEvidence:
     """Return the evidence for findings: what the passes and the steps between them found.
 
-    ``offset_continuity`` and ``flow`` have rows of the day and of the lookback; ``stopped``: groups and topics that
-    advanced before the window, and have not advanced since.
+    ``offset_continuity`` and ``by_driver`` have rows of the day and of the lookback; ``stopped``: groups and topics
+    that advanced before the window, and have not advanced since.
     """
     small, raw, limits, polled = context.small, context.raw, context.settings.findings, clients.polled
     begin, end, since = context.day.begin, context.day.end, context.day.since
@@ -99,14 +100,15 @@ def finding_evidence(
         asked_resets=breaks.asked_resets,
         standstills=standstills,
         held_standstills=held_standstills(standstills, queues.refused_pulls, clients.owners, limits.stuck_s),
-        stalled_flow=flow.filter(pl.col("stalled_by").is_not_null()),
+        stalled_flow=by_driver.flow_control.filter(pl.col("stalled_by").is_not_null()),
         outages=brokers.outages,
         unlisted=brokers.unlisted,
         master_changes=brokers.master_changes,
-        failover_steps=failover_steps,
+        failover_steps=by_driver.failover_step,
         config_drift=slave_config_drift(
             raw["topic_config"], raw["subscription_group"], snapshots, runtime, limits.config_drift_s
         ),
+        blocked_locks=blocked_locks(by_driver.queue_lock),
         blocked_orders=blocked_orders(raw["pop_order"], snapshots, limits.stuck_s),
         clocks=client_clocks([], limits.clock_skew_s) if context.skew is None else context.skew.rows,
         refused_snapshots=refused.filter((pl.col("ts") >= since) & (pl.col("ts") < end)),

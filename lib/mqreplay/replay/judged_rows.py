@@ -19,6 +19,7 @@ JUDGED = {
     "gold.pull_answer": "request_ts",
     "gold.failover_step": "ts",
     "gold.flow_control": "ts",
+    "gold.queue_lock": "ts",
     "gold.pop_receipt": "pop_ts",
     "gold.pop_assignment": "ts",
 }

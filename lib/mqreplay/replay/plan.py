@@ -20,8 +20,6 @@ import polars as pl
 
 from mqreplay.decisions.delivery_audit import delivery_audit
 from mqreplay.decisions.failover_exposure import failover_exposure, lacked_by_minute
-from mqreplay.decisions.failover_step import Seen, failover_steps, judged_steps
-from mqreplay.decisions.flow_control import observed_flow, stored_rows
 from mqreplay.decisions.group_status import group_status
 from mqreplay.decisions.judgement import judgement
 from mqreplay.decisions.pull_refusals import inputs
@@ -46,8 +44,9 @@ from mqreplay.replay.broker_evidence import broker_evidence
 from mqreplay.replay.context import ReplayContext
 from mqreplay.replay.day import BY_GROUP, BY_QUEUE, DESCRIPTIONS, INSTANTS, LOWERED, Day, DayRows, Skew
 from mqreplay.replay.day_result import DayResult, DayTables, finding_evidence
+from mqreplay.replay.driver_decisions import DriverDecisions, driver_decisions
 from mqreplay.replay.group_pass import GROUP, GROUP_PASS, POP_PASS, GroupResult, PopResult
-from mqreplay.replay.judged_rows import JudgedRows, counted_rows
+from mqreplay.replay.judged_rows import JudgedRows
 from mqreplay.replay.member_evidence import member_evidence
 from mqreplay.replay.merged import merged
 from mqreplay.replay.message_pass import AUDIT_PASS, DELIVERY_PASS, AuditInput, DeliveryInput, DeliveryResult
@@ -206,51 +205,31 @@ class Replay:
         unwatched = polled.unwatched(clients.members, small["assignment"], small["rebalance"], owners, unshared)
         gaps = recording_gaps(context, recorded, clients, unwatched, brokers.outages, status, queues.pull_counts)
         exposure = failover_exposure(runtime, lacked_by_minute([queues.offsets.lacked]))
-        steps = failover_steps(
-            brokers.failovers,
-            Seen(
-                *(brokers.lists, brokers.master_changes, small["route"], queues.pulls.failovers, queues.pulls.returns),
-                messages.deliveries.repeated_deliveries,
-                exposure,
-                context.skew.clients if context.skew else (),
-                context.starts,
-            ),
-            self.settings.findings.failed_over_s,
-            self.settings.findings.same_cause_gap_s,
-        )
-        flow = observed_flow(small["assignment"], small["topic_stats"], context.settings.findings.stuck_s)
-        flow_of_day = flow.filter(self.day.judged)
-        counted = [
-            counted_rows("gold.failover_step", judged_steps(steps.filter(self.day.judged))),
-            counted_rows("gold.flow_control", flow_of_day),
-        ]
-        decided = merged([_decided(queues, groups, pops), *counted])
+        by_driver = driver_decisions(context, clients, brokers, queues.pulls, messages.deliveries, exposure)
+        decided = _decided(queues, groups, pops, by_driver)
         tables = DayTables(
             group_status=status,
             failover_exposure=exposure,
-            failover_step=steps,
-            flow_control=stored_rows(flow_of_day),
             queue_owner=owned_from(owners, self.day.begin),
             offset_continuity=breaks.breaks,
             delivery_audit=messages.audit,
             judgement=judgement(decided.judgements),
             replay_gap=replay_gap(pl.concat([decided.gaps, gaps]), self.day.cluster),
+            by_driver=by_driver.stored,
         )
         evidence = finding_evidence(
-            *(rows, context, recorded, facts, queues, groups, clients, brokers, breaks, messages.deliveries),
+            *(rows, context, recorded, facts, queues, groups, clients, brokers, breaks, messages.deliveries, by_driver),
             offset_continuity=continuity,
-            failover_steps=steps,
             unwatched=unwatched,
-            flow=flow,
             stopped=self.stopped,
         )
         return DayResult(evidence, tables)
 
 
-def _decided(queues: QueueResult, groups: GroupResult, pops: PopResult) -> JudgedRows:
+def _decided(queues: QueueResult, groups: GroupResult, pops: PopResult, by_driver: DriverDecisions) -> JudgedRows:
     pulls = queues.pulls
     of_pulls = (pulls.routes, pulls.suggestions, pulls.answers, pulls.starts)
-    return merged([*of_pulls, groups.allocations, pops.receipts, pops.assignments])
+    return merged([*of_pulls, groups.allocations, pops.receipts, pops.assignments, *by_driver.counted])
 
 
 def _limits(settings: Settings) -> Limits:

@@ -9,6 +9,7 @@ from mqreplay.decisions.source_disputes import source_gaps
 from mqreplay.evidence.lags.growing_lag import lag_gaps
 from mqreplay.evidence.members.dropped_clients import dropped_gaps
 from mqreplay.evidence.members.listed_members import outside
+from mqreplay.evidence.members.locked_queues import lock_gaps
 from mqreplay.evidence.members.unlisted_members import unlisted_member_gaps
 from mqreplay.evidence.members.unread_logs import unwatched_gaps
 from mqreplay.evidence.recorder_holes import hole_gaps
@@ -39,6 +40,7 @@ def recording_gaps(
             unwatched_gaps(outside(unwatched, "from_ts", polled.holes), limits.dispute_s),
             lag_gaps(clients.members, polled.heartbeat, set(group_status["consumer_group"]), day, limits.stuck_s),
             dropped_gaps(clients.dropped, clients.members),
+            lock_gaps(assignment, small["lock"]),
             unlisted_member_gaps(
                 group_status, clients.consumer_lists, small["proxy_connection"], [clients.members, assignment]
             ),

@@ -43,6 +43,7 @@ DECISION_KINDS: Final = (
     DecisionKind("gold.queue_start", "start of a queue", "starts of queues"),
     DecisionKind("gold.failover_step", "step of a failover", "steps of failovers"),
     DecisionKind("gold.flow_control", "cache of a queue", "caches of queues"),
+    DecisionKind("gold.queue_lock", "lock of a queue", "locks of queues"),
     DecisionKind("gold.pop_receipt", "message of POP", "messages of POP"),
     DecisionKind("gold.pop_assignment", "assignment by a broker", "assignments by a broker"),
     DecisionKind("gold.offset_continuity", "offset change", "offset changes", "silver.offset_change"),

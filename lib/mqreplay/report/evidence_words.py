@@ -88,6 +88,14 @@ WORDINGS: Mapping[str, Wording] = {
             ("{judgement}: {reason}", "{judgement}"),
         ),
     ),
+    "gold.queue_lock": Wording(
+        "ts",
+        (
+            "lock of " + QUEUE,
+            ("{actual}; {holder} has it since {holder_ts}", "{actual}; {holder} has it", "{actual}"),
+            ("{judgement}: {reason}", "{judgement}"),
+        ),
+    ),
     "gold.queue_owner": Wording("from_ts", ("held " + QUEUE + " until {to_ts}", "source {source}"), until="to_ts"),
     "gold.queue_start": Wording(
         "request_ts",

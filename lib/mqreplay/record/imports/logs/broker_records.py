@@ -42,7 +42,9 @@ def lock_record(ts: int, lock: LockLine) -> Record:
         "request": {"clientId": lock.client_id, "consumerGroup": lock.group, "mqSet": [queue]},
         "source": "lock_log",
     }
-    return "lock_requests", record if lock.kind == "unlocked" else {**record, "response": {"lockOKMQSet": []}}
+    if lock.kind == "unlocked":
+        return "lock_requests", record
+    return "lock_requests", {**record, "other_client_id": lock.other, "response": {"lockOKMQSet": []}}
 
 
 def heartbeat_record(ts: int, client_id: str, consumer: Mapping[str, object], broker: Broker | None) -> Record:

@@ -1,0 +1,154 @@
+"""Locks of queues against the answers before: who has the lock when a client asks for it."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import Any
+
+import polars as pl
+import pytest
+
+from mqreplay.decisions import queue_lock as judged
+from mqreplay.decisions.queue_lock import GRANTED, REFUSED, queue_lock, stored_rows
+from silver_moments import at
+from silver_rows import rows
+
+QUEUE = ("t", "b", 0)
+START = at(-1000)
+ADDR = {"broker_name": "b", "broker_addr": "10.0.0.1:10911", "broker_id": 0}
+Row = dict[str, Any]
+
+
+def asks(client: str, seconds: float, granted: bool | None = True, *, took: float = 0.01, **differs: Any) -> Row:
+    ok = None if granted is None else [QUEUE] if granted else []
+    row = ADDR | {"consumer_group": "g", "client_id": client, "kind": "LOCK_BATCH_MQ", "mq_set": [QUEUE]}
+    row |= {"ts": at(seconds), "response_ts": at(seconds + took), "lock_ok_mq_set": ok}
+    return row | differs
+
+
+def releases(client: str, seconds: float) -> Row:
+    return asks(client, seconds, None) | {"kind": "UNLOCK_BATCH_MQ", "response_ts": None}
+
+
+def boots(*starts: float, until: float = 1000) -> pl.DataFrame:
+    """Polls of the broker: one at each start, and a last one."""
+    polls = [{"ts": at(start), "boot_ts": at(start)} for start in starts]
+    last = [polls[-1] | {"ts": at(until)}] if polls else []
+    return rows("silver.broker_runtime", {"broker_name": "b", "broker_id": 0}, [*polls, *last])
+
+
+def members(*clients: str) -> pl.DataFrame:
+    return pl.DataFrame(
+        [{"consumer_group": "g", "client_id": client} for client in clients],
+        {"consumer_group": pl.String, "client_id": pl.String},
+    )
+
+
+def verdicts(
+    *requests: Row, runtime: pl.DataFrame | None = None, group: pl.DataFrame | None = None, start: dt.datetime = START
+) -> list[Row]:
+    lock = rows("silver.lock", {}, requests)
+    polls = boots(-500) if runtime is None else runtime
+    made = queue_lock(lock, polls, members() if group is None else group, [start], start)
+    return made.sort("ts").rows(named=True)
+
+
+def last(*requests: Row, **known: Any) -> tuple[str, str, str]:
+    row = verdicts(*requests, **known)[-1]
+    return row["judgement"], row["expected"], row["reason"]
+
+
+def test_another_clients_lock_is_refused_until_it_expires() -> None:
+    held = asks("a", 0)
+    assert last(held, asks("b", 30, False)) == ("agree", REFUSED, "another client has the lock")
+    assert last(held, asks("b", 70)) == ("agree", GRANTED, "the lock of another client has expired")
+    assert last(held, asks("a", 50), asks("b", 70, False)) == ("agree", REFUSED, "another client has the lock")
+    assert last(held, asks("b", 60.2)) == ("undetermined", None, judged.AT_EXPIRY)
+
+
+def test_a_client_renews_its_own_lock_whatever_its_age() -> None:
+    assert last(asks("a", 0), asks("a", 20)) == ("agree", GRANTED, "the client has the lock")
+    assert last(asks("a", 0), asks("a", 200)) == ("agree", GRANTED, "the client has the lock")
+
+
+def test_a_released_lock_is_free() -> None:
+    released = (asks("a", 0), releases("a", 20))
+    assert last(*released, asks("b", 25)) == ("agree", GRANTED, "no client has the lock")
+    # Another client's release changes nothing (RebalanceLockManager#unlockBatch).
+    assert last(asks("a", 0), releases("b", 20), asks("b", 25, False))[0] == "agree"
+
+
+def test_the_holder_is_named() -> None:
+    row = verdicts(asks("a", 0), asks("b", 30, False))[-1]
+    assert (row["holder"], row["holder_ts"], row["actual"]) == ("a", at(0.01), REFUSED)
+    row = verdicts(asks("a", 0), releases("a", 20), asks("b", 25))[-1]
+    assert (row["holder"], row["holder_ts"]) == (None, None)
+
+
+def test_a_lock_against_the_rule_differs() -> None:
+    judgement, expected, reason = last(asks("a", 0), releases("a", 1), asks("a", 10), asks("b", 30))
+    assert (judgement, expected) == ("differ", REFUSED)
+    assert reason == "another client has the lock, but the broker granted it"
+    judgement, expected, reason = last(asks("a", 0), asks("a", 30, False))
+    assert (judgement, reason) == ("differ", "the client has the lock, but the broker refused it")
+
+
+@pytest.mark.parametrize(
+    ("requests", "known", "reason"),
+    [
+        ([asks("a", 0), asks("b", 30)], {}, judged.NO_UNLOCKS),
+        ([releases("c", -9), asks("a", 0), asks("b", 30)], {"runtime": boots()}, judged.MAY_RESTART),
+        ([releases("c", -9), asks("a", 29.9), asks("b", 30)], {}, judged.CROSSED),
+        ([asks("a", 0), releases("a", 30), asks("b", 30.2, False)], {}, judged.CROSSED),
+        ([asks("a", 0), releases("a", 30), asks("b", 40, None), asks("c", 50, False)], {}, judged.UNANSWERED),
+        ([asks("a", 0), releases("a", 9), asks("b", 50, False)], {"group": members("x")}, judged.UNRECORDED),
+        ([asks("b", 0, None)], {}, judged.NO_ANSWER),
+        ([asks("b", 0)], {"start": at(-30), "runtime": boots()}, judged.AT_START),
+        ([asks("b", 0)], {"runtime": boots(), "group": members("x")}, judged.UNRECORDED),
+        ([asks("b", 0, False) | {"response_ts": None, "other_client_id": "a"}], {}, judged.BY_LOG),
+    ],
+)
+def test_what_is_not_known_is_undetermined(requests: list[Row], known: dict[str, Any], reason: str) -> None:
+    judgement, _, why = last(*requests, **known)
+    assert (judgement, why) == ("undetermined", reason)
+
+
+def test_a_broker_that_started_again_has_no_locks() -> None:
+    restarted = boots(-500, 20)
+    assert last(asks("a", 0), asks("b", 30), runtime=restarted) == ("agree", GRANTED, "no client has the lock")
+    # A start within the recording also shows that nobody had the lock before.
+    assert last(asks("b", 30), start=at(10), runtime=restarted)[0] == "agree"
+
+
+def test_another_broker_of_the_name_has_its_own_locks() -> None:
+    elsewhere = asks("b", 30, broker_addr="10.0.0.2:10911")
+    assert last(asks("a", 0), elsewhere) == ("agree", GRANTED, "no client has the lock")
+
+
+def test_locks_from_before_a_gap_in_the_recording_are_no_evidence() -> None:
+    lock = rows("silver.lock", {}, [asks("a", 0), asks("b", 30)])
+    made = queue_lock(lock, boots(-500), members(), [START, at(20)], START).sort("ts")
+    assert made["reason"].to_list()[-1] == judged.AT_START
+
+
+def test_lock_log_names_the_holder() -> None:
+    row = verdicts(asks("b", 0, False) | {"response_ts": None, "other_client_id": "a", "broker_addr": None})[0]
+    assert (row["holder"], row["expected"], row["actual"]) == ("a", None, REFUSED)
+
+
+def test_queues_of_a_request_are_judged_one_by_one() -> None:
+    both = {"mq_set": [QUEUE, ("t", "b", 1)], "lock_ok_mq_set": [("t", "b", 1)]}
+    made = verdicts(asks("a", 0), asks("b", 20) | both)
+    assert {(row["queue_id"], row["actual"]) for row in made[1:]} == {(0, REFUSED), (1, GRANTED)}
+    assert [row["grants"] for row in made if row["client_id"] == "b" and row["queue_id"] == 0] == [0]
+
+
+def test_granted_locks_that_agree_are_only_counted() -> None:
+    lock = rows("silver.lock", {}, [asks("a", 0), asks("b", 30, False), asks("b", 31, None)])
+    made = queue_lock(lock, boots(-500), members(), [START], START)
+    assert len(made) == 3
+    assert stored_rows(made).sort("ts")["actual"].to_list() == [REFUSED, None]
+
+
+def test_without_requests_there_is_nothing() -> None:
+    assert verdicts() == []
