@@ -208,8 +208,8 @@ try_lock = BoundFunction(
     laws.try_lock,
     "holder STRING, last_update_timestamp BIGINT, client_id STRING NOT NULL, now BIGINT NOT NULL",
     "BOOLEAN",
-    "Whether a broker grants the lock of a queue to a client. holder is the client that has the lock, NULL for none; it "
-    "got or renewed the lock at last_update_timestamp. Times are in epoch ms.",
+    "Whether a broker grants the lock of a queue to a client. holder is the client that has it, NULL for none, and "
+    "last_update_timestamp when it got or renewed it. Times are in epoch ms.",
     "RebalanceLockManager#tryLock",
     ("10.0.0.1@1", 0, "10.0.0.2@2", 60_001),
 )
