@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass, fields
 
 import polars as pl
@@ -31,21 +31,22 @@ from mqreplay.replay.recorded import Recorded
 
 @dataclass(frozen=True)
 class DayTables:
-    """The rows of the gold tables that the driver makes; each field but the last has a table's name."""
+    """The rows of the gold tables that the driver makes; each field has a table's name."""
 
     group_status: pl.DataFrame
     failover_exposure: pl.DataFrame
     queue_owner: pl.DataFrame
     offset_continuity: pl.DataFrame
     delivery_audit: pl.DataFrame
+    failover_step: pl.DataFrame
+    flow_control: pl.DataFrame
+    queue_lock: pl.DataFrame
     judgement: pl.DataFrame
     replay_gap: pl.DataFrame
-    by_driver: Mapping[str, pl.DataFrame]  # DriverDecisions.stored
 
     def by_name(self) -> dict[str, pl.DataFrame]:
         """Return the rows by the full name of their table."""
-        own = {f"gold.{each.name}": getattr(self, each.name) for each in fields(self) if each.name != "by_driver"}
-        return own | self.by_driver
+        return {f"gold.{each.name}": getattr(self, each.name) for each in fields(self)}
 
 
 @dataclass(frozen=True)
@@ -100,7 +101,7 @@ def finding_evidence(
         asked_resets=breaks.asked_resets,
         standstills=standstills,
         held_standstills=held_standstills(standstills, queues.refused_pulls, clients.owners, limits.stuck_s),
-        stalled_flow=by_driver.flow_control.filter(pl.col("stalled_by").is_not_null()),
+        stalled_flow=by_driver.flow.filter(pl.col("stalled_by").is_not_null()),
         outages=brokers.outages,
         unlisted=brokers.unlisted,
         master_changes=brokers.master_changes,
@@ -108,7 +109,7 @@ def finding_evidence(
         config_drift=slave_config_drift(
             raw["topic_config"], raw["subscription_group"], snapshots, runtime, limits.config_drift_s
         ),
-        blocked_locks=blocked_locks(by_driver.queue_lock),
+        blocked_locks=blocked_locks(by_driver.locks),
         blocked_orders=blocked_orders(raw["pop_order"], snapshots, limits.stuck_s),
         clocks=client_clocks([], limits.clock_skew_s) if context.skew is None else context.skew.rows,
         refused_snapshots=refused.filter((pl.col("ts") >= since) & (pl.col("ts") < end)),

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import polars as pl
 
-from mqreplay.decisions import flow_control, queue_lock
 from mqreplay.decisions.failover_step import Seen, failover_steps, judged_steps
+from mqreplay.decisions.flow_control import observed_flow
+from mqreplay.decisions.flow_control import stored_rows as stored_flow
+from mqreplay.decisions.queue_lock import queue_lock
+from mqreplay.decisions.queue_lock import stored_rows as stored_locks
 from mqreplay.replay.broker_evidence import BrokerEvidence
 from mqreplay.replay.context import ReplayContext
 from mqreplay.replay.judged_rows import JudgedRows, counted_rows
@@ -19,15 +22,16 @@ from mqreplay.replay.queue_pass import PullResult
 
 @dataclass(frozen=True)
 class DriverDecisions:
-    """Verdicts of the day and its lookback, by the gold table that keeps them.
+    """Verdicts of the day and its lookback; ``counted`` counts those of the day.
 
-    ``stored``: the rows that tables keep, by their names. ``counted`` counts the verdicts of the day.
+    A field with a table's name has the rows that the table keeps.
     """
 
     failover_step: pl.DataFrame
+    flow: pl.DataFrame
     flow_control: pl.DataFrame
+    locks: pl.DataFrame
     queue_lock: pl.DataFrame
-    stored: Mapping[str, pl.DataFrame]
     counted: Sequence[JudgedRows]
 
 
@@ -49,18 +53,15 @@ def driver_decisions(
         context.starts,
     )
     steps = failover_steps(brokers.failovers, seen, limits.failed_over_s, limits.same_cause_gap_s)
-    flow = flow_control.observed_flow(small["assignment"], small["topic_stats"], limits.stuck_s)
+    flow = observed_flow(small["assignment"], small["topic_stats"], limits.stuck_s)
     runtime = context.raw["broker_runtime"]
-    locks = queue_lock.queue_lock(small["lock"], runtime, clients.members, context.starts, context.day.since)
+    locks = queue_lock(small["lock"], runtime, clients.members, context.starts, context.day.since)
     return DriverDecisions(
         failover_step=steps,
-        flow_control=flow,
-        queue_lock=locks,
-        stored={
-            "gold.failover_step": steps,
-            "gold.flow_control": flow_control.stored_rows(flow),
-            "gold.queue_lock": queue_lock.stored_rows(locks),
-        },
+        flow=flow,
+        flow_control=stored_flow(flow),
+        locks=locks,
+        queue_lock=stored_locks(locks),
         counted=[
             counted_rows("gold.failover_step", judged_steps(steps.filter(judged))),
             counted_rows("gold.flow_control", flow.filter(judged)),

@@ -213,9 +213,11 @@ class Replay:
             queue_owner=owned_from(owners, self.day.begin),
             offset_continuity=breaks.breaks,
             delivery_audit=messages.audit,
+            failover_step=by_driver.failover_step,
+            flow_control=by_driver.flow_control,
+            queue_lock=by_driver.queue_lock,
             judgement=judgement(decided.judgements),
             replay_gap=replay_gap(pl.concat([decided.gaps, gaps]), self.day.cluster),
-            by_driver=by_driver.stored,
         )
         evidence = finding_evidence(
             *(rows, context, recorded, facts, queues, groups, clients, brokers, breaks, messages.deliveries, by_driver),
