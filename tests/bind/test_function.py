@@ -34,6 +34,7 @@ NAMED = {
     "query_consumer_offset",
     "compute_pull_from_where",
     "try_lock",
+    "flow_control",
     "status_windows",
     "allocate_for_pop",
     "pop_init_offset",

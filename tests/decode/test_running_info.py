@@ -160,3 +160,15 @@ def test_any_body_is_taken_or_refused(stem: str, data: st.DataObject) -> None:
     line["body"] = json.dumps(body) if data.draw(st.booleans()) else body
     with suppress(DecodeError):
         KINDS[stem].decode(json.dumps(line).encode())
+
+
+def test_a_client_says_how_far_its_listener_is() -> None:
+    for row in answers("avg"):
+        assert [each[:3] for each in row["listeners"]] == [each[:3] for each in row["queues"]]
+        for _, _, _, mib, taken, first, finished in row["listeners"]:
+            assert (mib, taken, first) == (0, 0, None)
+            assert 0 < row["ts"] - finished < 3_600_000
+    mq = (("brokerName", "b"), ("queueId", 1), ("topic", "t"))
+    state = {"cachedMsgCount": 2, "cachedMsgSizeInMiB": 3, "transactionMsgCount": 1, "transactionMsgMinOffset": 7}
+    (listener,) = running_info_of({"mqTable": {mq: state}}).listeners or []
+    assert listener == ("t", "b", 1, 3, 1, 7, None)

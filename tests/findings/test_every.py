@@ -75,6 +75,7 @@ NAMES = {
     *("duplicate_client_id", "negative_offset", "start_skipped", "start_from_oldest"),
     "pull_refused",
     "lock_blocked",
+    *("slow_listener", "slow_broker"),
 }
 GROUP = {"consumer_group": pl.String}
 SPAN = {"from_ts": INSTANT, "to_ts": INSTANT}
@@ -120,6 +121,7 @@ def evidence_of(**silver: list[dict]) -> FindingEvidence:
         asked_resets=asked_resets(table("server_request")),
         standstills=standstills,
         held_standstills=held_standstills(standstills, refused_pulls_of_shard(pull), owners, LIMITS.stuck_s),
+        stalled_flow=table("flow_control", "gold"),
         outages=pl.DataFrame(silver.get("outages", []), OUTAGES),
         unlisted=pl.DataFrame(silver.get("unlisted", []), UNLISTED),
         master_changes=pl.DataFrame(silver.get("master_changes", []), CHANGES),

@@ -20,6 +20,7 @@ from mqreplay.bind.pop_functions import (
 )
 from mqreplay.bind.sql_types import QUEUE
 from mqreplay.core import allocation, offset_store, pull_answer, pull_node, query_offset
+from mqreplay.core import flow_control as cache_limits
 from mqreplay.core import slave_suggestion as memory
 from mqreplay.core import status_windows as group_windows
 from mqreplay.core.message_queue import MessageQueue
@@ -212,6 +213,19 @@ try_lock = BoundFunction(
     "last_update_timestamp when it got or renewed it. Times are in epoch ms.",
     "RebalanceLockManager#tryLock",
     ("10.0.0.1@1", 0, "10.0.0.2@2", 60_001),
+)
+
+flow_control = BoundFunction(
+    "flow_control",
+    cache_limits.flow_control,
+    "cached_count BIGINT NOT NULL, cached_size_in_mib BIGINT NOT NULL, max_span BIGINT NOT NULL, "
+    "consume_orderly BOOLEAN NOT NULL, pull_threshold_for_queue BIGINT NOT NULL, "
+    "pull_threshold_size_for_queue BIGINT NOT NULL, consume_concurrently_max_span BIGINT NOT NULL",
+    "STRING",
+    "Why a client does not pull from a queue: count, size or span of the messages that it has not finished is above "
+    "its threshold; NULL if it pulls. An orderly consumer has no limit of the span.",
+    "DefaultMQPushConsumerImpl#pullMessage",
+    (1001, 3, 1000),
 )
 
 status_windows = BoundFunction(
