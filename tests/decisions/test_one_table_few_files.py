@@ -28,7 +28,7 @@ MOST_FILES = {
     "gold.delivery_audit": 6,
     "gold.failover_exposure": 7,
     "gold.failover_step": 16,
-    "gold.flow_control": 6,
+    "gold.flow_control": 13,
     "gold.group_status": 11,
     "gold.judgement": 1,
     "gold.offset_continuity": 16,

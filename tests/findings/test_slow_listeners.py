@@ -75,3 +75,12 @@ def test_never_both_for_a_queue_and_time() -> None:
 def test_no_stalls_no_findings() -> None:
     assert dict(slow_listeners(found([]), "c", 120).schema) == SCHEMA
     assert dict(slow_brokers(found([]), "c", 120).schema) == SCHEMA
+
+
+def test_pulls_alone_show_a_message_that_is_not_finished() -> None:
+    pulled = {"ts": at(12), "stalled_since_ts": at(12), "source": "pull", "cached_msgs": None, "next_ts": at(100)}
+    (row,) = listeners(pulled | {"last_offset": 44})
+    assert row["summary"] == (
+        "The listener of group g did not finish the message at offset 30 of t in b/0 for 88 s; the client pulled the"
+        " messages up to offset 44 too."
+    )

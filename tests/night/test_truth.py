@@ -102,6 +102,10 @@ def test_the_stuck_queue(found, orders):
     assert " at 30 for 9" in stuck["summary"]
     assert near(stuck["from_ts"], orders.at("sent_stuck"))
     assert near(stuck["to_ts"], orders.at("released"))
+    (slow,) = of(found, "slow_listener")
+    assert (slow["consumer_group"], slow["severity"]) == ("stuck-group", "warning")
+    assert stuck["follows_from"] == slow["finding_id"]
+    assert "did not finish the message at offset 30 of stuck-topic in broker-a/0" in slow["summary"]
 
 
 def test_the_killed_consumer_and_its_duplicates(found, orders):
@@ -184,8 +188,8 @@ def test_nothing_else_is_a_warning(found):
         ("offset_reset", "reset-group"),
         ("offset_reset", "reset-group"),
         ("slave_pull", "bulk-group"),
+        ("slow_listener", "stuck-group"),
         ("strategy_conflict", "mixalg-group"),
-        ("stuck_queue", "stuck-group"),
         ("subscription_conflict", "mixsub-group"),
     ]
 

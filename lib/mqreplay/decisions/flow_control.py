@@ -14,6 +14,7 @@ import polars as pl
 from mqreplay.core.flow_control import COUNT, PULL_BATCH_SIZE, SPAN, flow_control, largest_cached_count
 from mqreplay.evidence.arrays.keys import KEY
 from mqreplay.evidence.lags.queue_caches import queue_caches
+from mqreplay.evidence.time_spans import INSTANT
 
 COLUMNS: Final = (
     *("day", *KEY, "client_id", "ts", "source", "cached_msgs", "cached_mib", "head_offset", "last_offset"),
@@ -21,7 +22,15 @@ COLUMNS: Final = (
     *("pull_threshold_size_for_queue", "consume_max_span", "flow_control", "next_ts", "next_last_offset"),
     *("stalled_by", "stalled_since_ts", "judgement", "reason", "record_id"),
 )
+NUMBERS: Final = (
+    *("cached_msgs", "cached_mib", "head_offset", "last_offset", "memory_offset", "waiting"),
+    *("pull_threshold_for_queue", "pull_threshold_size_for_queue", "consume_max_span", "next_last_offset"),
+)
+TYPES: Final[dict[str, pl.DataType]] = {
+    name: pl.Int64() if name in NUMBERS else INSTANT if name.endswith("ts") else pl.String() for name in COLUMNS
+} | {"day": pl.Date(), "queue_id": pl.Int32()}
 LISTENER, BROKER = "listener", "broker"  # stalled_by
+PULL: Final = "pull"  # a source
 # A client gives up a pull after 30 s, and sends the next one 3 s later (DefaultMQPushConsumerImpl).
 PULL_LASTS_S: Final = 35
 OUTSTANDING_S: Final = 5  # a refused pull is sent again after 3 s, that of a paused consumer after 1 s
@@ -55,7 +64,27 @@ def observed_flow(assignment: pl.DataFrame, topic_stats: pl.DataFrame, slow_s: i
         ((age_ms - age_ms.min().over("client_id")) / 1000).alias("pull_age_s"),
     )
     found = _with_stalls(_with_verdict(_with_law(counted)), slow_s)
-    return found.rename(RENAMED).select(COLUMNS)
+    return found.rename(RENAMED).select(pl.col(name).cast(kind) for name, kind in TYPES.items())
+
+
+def pulled_flow(unfinished: pl.DataFrame) -> pl.DataFrame:
+    """Return rows of gold.flow_control for messages that pulls show to be unfinished; ``next_ts``: until then.
+
+    ``unfinished`` is the frame of unfinished_pulls.py.
+    """
+    known = {
+        "source": PULL,
+        "stalled_by": LISTENER,
+        "judgement": "undetermined",
+        "reason": "only pulls show the cache: the client pulled past a message that it did not finish",
+    }
+    named = unfinished.rename({"until_ts": "next_ts"}).with_columns(
+        *(pl.lit(value).alias(name) for name, value in known.items()),
+        pl.col("ts").alias("stalled_since_ts"),
+    )
+    return named.select(
+        (pl.col(name) if name in named.columns else pl.lit(None)).cast(kind).alias(name) for name, kind in TYPES.items()
+    )
 
 
 def stored_rows(rows: pl.DataFrame) -> pl.DataFrame:

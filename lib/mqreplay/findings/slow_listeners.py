@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from mqreplay.decisions.flow_control import BROKER, LISTENER
+from mqreplay.decisions.flow_control import BROKER, LISTENER, PULL
 from mqreplay.evidence.arrays.keys import KEY
 from mqreplay.evidence.time_spans import with_session
 from mqreplay.evidence_advice import Need
@@ -25,7 +25,9 @@ def stalls(flow: pl.DataFrame) -> pl.DataFrame:
     """
     found = flow.filter(pl.col("stalled_by").is_not_null()).sort("ts")
     each = found.group_by(STALL, maintain_order=True).agg(
-        pl.col("ts").max().alias("to_ts"),
+        # A pull shows the stall until the end of the standstill.
+        pl.when(pl.col("source") == PULL).then("next_ts").otherwise("ts").max().alias("to_ts"),
+        pl.col("last_offset").max(),
         pl.col("cached_msgs").max().alias("cached"),
         pl.col("waiting").max(),
         pl.col("flow_control").drop_nulls().first().alias("control"),
@@ -101,6 +103,7 @@ def _merged(found: pl.DataFrame, by: str, gap_s: int) -> pl.DataFrame:
         place.unique().sort().implode().list.join(", ").alias("places"),
         place.n_unique().alias("queues"),
         pl.col("cached").max(),
+        pl.col("last_offset").max(),
         pl.col("waiting").max(),
         pl.col("control").drop_nulls().unique().sort().implode().list.join(", ").alias("controls"),
         pl.col("is_blocked").any(),
@@ -120,14 +123,14 @@ def slow_listeners(found: pl.DataFrame, cluster: str, gap_s: int) -> pl.DataFram
         .otherwise(pl.lit("was too slow for "))
     )
     control = pl.when(pl.col("controls") != "").then(pl.format("; flow control ({}) held its pulls back", "controls"))
+    of_queue = pl.when(pl.col("queues") > 1).then(pl.lit(" of a queue")).otherwise(pl.lit(""))
+    pulled = pl.format("; the client pulled the messages up to offset {} too", "last_offset")
     summary = pl.concat_str(
         pl.format("The listener of group {} ", "consumer_group"),
         what,
         pl.format("{} in {} for ", "topic", "places"),
         whole_seconds("from_ts", "to_ts"),
-        pl.lit("; the client cached up to "),
-        counted("cached", "message"),
-        pl.when(pl.col("queues") > 1).then(pl.lit(" of a queue")).otherwise(pl.lit("")),
+        (pl.lit("; the client cached up to ") + counted("cached", "message") + of_queue).fill_null(pulled),
         control.fill_null(""),
         pl.lit("."),
     )

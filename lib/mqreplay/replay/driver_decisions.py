@@ -8,16 +8,17 @@ from dataclasses import dataclass
 import polars as pl
 
 from mqreplay.decisions.failover_step import Seen, failover_steps, judged_steps
-from mqreplay.decisions.flow_control import observed_flow
+from mqreplay.decisions.flow_control import observed_flow, pulled_flow
 from mqreplay.decisions.flow_control import stored_rows as stored_flow
 from mqreplay.decisions.queue_lock import queue_lock
 from mqreplay.decisions.queue_lock import stored_rows as stored_locks
+from mqreplay.evidence.lags.unfinished_pulls import long_unfinished
 from mqreplay.replay.broker_evidence import BrokerEvidence
 from mqreplay.replay.context import ReplayContext
 from mqreplay.replay.judged_rows import JudgedRows, counted_rows
 from mqreplay.replay.member_evidence import MemberEvidence
 from mqreplay.replay.message_pass import DeliveryResult
-from mqreplay.replay.queue_pass import PullResult
+from mqreplay.replay.queue_pass import QueueResult
 
 
 @dataclass(frozen=True)
@@ -39,12 +40,13 @@ def driver_decisions(
     context: ReplayContext,
     clients: MemberEvidence,
     brokers: BrokerEvidence,
-    pulls: PullResult,
+    queues: QueueResult,
     deliveries: DeliveryResult,
     exposure: pl.DataFrame,
 ) -> DriverDecisions:
     """Judge steps of failovers, flow control and locks. ``exposure`` has the rows of gold.failover_exposure."""
     small, limits, judged = context.small, context.settings.findings, context.day.judged
+    pulls = queues.pulls
     seen = Seen(
         *(brokers.lists, brokers.master_changes, small["route"], pulls.failovers, pulls.returns),
         deliveries.repeated_deliveries,
@@ -53,7 +55,9 @@ def driver_decisions(
         context.starts,
     )
     steps = failover_steps(brokers.failovers, seen, limits.failed_over_s, limits.same_cause_gap_s)
-    flow = observed_flow(small["assignment"], small["topic_stats"], limits.stuck_s)
+    unfinished = long_unfinished(queues.offsets.unfinished_pulls, brokers.outages, limits.stuck_s)
+    observed = observed_flow(small["assignment"], small["topic_stats"], limits.stuck_s)
+    flow = pl.concat([observed, pulled_flow(unfinished)])
     runtime = context.raw["broker_runtime"]
     locks = queue_lock(small["lock"], runtime, clients.members, context.starts, context.day.since)
     return DriverDecisions(

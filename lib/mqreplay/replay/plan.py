@@ -205,7 +205,7 @@ class Replay:
         unwatched = polled.unwatched(clients.members, small["assignment"], small["rebalance"], owners, unshared)
         gaps = recording_gaps(context, recorded, clients, unwatched, brokers.outages, status, queues.pull_counts)
         exposure = failover_exposure(runtime, lacked_by_minute([queues.offsets.lacked]))
-        by_driver = driver_decisions(context, clients, brokers, queues.pulls, messages.deliveries, exposure)
+        by_driver = driver_decisions(context, clients, brokers, queues, messages.deliveries, exposure)
         decided = _decided(queues, groups, pops, by_driver)
         tables = DayTables(
             group_status=status,

@@ -34,6 +34,7 @@ from mqreplay.evidence.brokers.slave_reads import slave_reads
 from mqreplay.evidence.client_clocks import SuspectSamples, client_clocks, clock_samples
 from mqreplay.evidence.lags.growing_lag import advances_of_shard
 from mqreplay.evidence.lags.revive_lags import revive_lags_of_shard
+from mqreplay.evidence.lags.unfinished_pulls import unfinished_pulls_of_shard
 from mqreplay.evidence.members.membership import commit_signs_of_shard, pull_signs_of_shard, pulling_groups_of_shard
 from mqreplay.evidence.members.ownership import pulled_queues_of_shard
 from mqreplay.evidence.night_facts import NightFacts
@@ -98,6 +99,7 @@ class OffsetResult:
 
     status: pl.DataFrame
     standstills: pl.DataFrame
+    unfinished_pulls: pl.DataFrame
     revive_lags: pl.DataFrame
     lacked: pl.DataFrame
     stale_spans: pl.DataFrame
@@ -234,11 +236,11 @@ def _judge_offsets(
         replay.reset_reach_s,
         lowered_commits(commits, lowered_offset, changes, pull, small["snapshot"]),
     )
+    still = pl.DataFrame(pl.from_arrow(standstills.standstill_spans(events, limits.stuck_s, copied.of_masters)))
     return OffsetResult(
         status=status_of_shard(status_windows.windows(events, replay.status_window_s, until_ms)),
-        standstills=pl.DataFrame(
-            pl.from_arrow(standstills.standstill_spans(events, limits.stuck_s, copied.of_masters))
-        ),
+        standstills=still,
+        unfinished_pulls=unfinished_pulls_of_shard(pull, still, shared.consumers),
         revive_lags=revive_lags_of_shard(changes, small["topic_stats"], copied.of_masters, limits.revive_lag_s),
         lacked=lacked_of_shard(copies),
         stale_spans=slave_copies.stale_spans_of_shard(copies, limits.stale_slave_s * 1000),
