@@ -74,6 +74,11 @@ def test_a_new_master_without_a_known_outage() -> None:
     assert found.up_ts == at(300)
 
 
+def test_a_master_that_gave_its_role_away_in_order_did_not_fail() -> None:
+    polls = [poll(s) for s in range(0, 200, 5)]
+    assert found_of(polls, [listed(0, {0: A, 1: B}), listed(106, {0: B, 1: A})]) == []
+
+
 def test_a_new_master_within_an_outage_is_one_failover() -> None:
     (found,) = found_of(DOWN, [listed(0, {0: A, 1: B}), listed(106, {0: B})])
     assert found.outage_ts == at(100)

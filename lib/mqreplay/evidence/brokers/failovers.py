@@ -130,13 +130,14 @@ def _begun(
             for each in known
             if each["broker_id"] == 0
         )
-        if not any(near):
-            polls = broker_runtime.filter(
-                (pl.col("broker_addr") == change["old_addr"])
-                & pl.col("error").is_null()
-                & (pl.col("ts") <= change["to_ts"])
-            )
-            last = polls["ts"].max()
+        polls = broker_runtime.filter(
+            (pl.col("broker_addr") == change["old_addr"]) & (pl.col("ts") <= change["to_ts"] + SAME)
+        )
+        failed = polls.filter(pl.col("error").is_not_null() & (pl.col("ts") >= change["from_ts"] - SAME))
+        # An old master that answers all the time gave its role away in order.
+        if len(failed) and not any(near):
+            answered = polls.filter(pl.col("error").is_null() & (pl.col("ts") <= failed["ts"].min()))
+            last = answered["ts"].max()
             yield {
                 "outage_ts": change["from_ts"],
                 "broker_name": change["broker_name"],
