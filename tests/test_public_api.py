@@ -31,6 +31,8 @@ COLUMNS = {
     "to_ts cause redelivered_max",
     "queue_start": "consumer_group topic broker_name queue_id client_id request_ts stored_offset consume_from_where "
     "expected_offset actual_offset skipped judgement reason",
+    "failover_step": "broker_name broker_id outage_ts step ts happened expected_from expected_to namesrv_addr "
+    "client_id judgement reason",
     "queue_owner": "consumer_group topic broker_name queue_id client_id from_ts to_ts source",
     "finding": "kind severity consumer_group topic broker_name broker_id queue_id client_id from_ts to_ts confidence "
     "summary advice evidence",

@@ -84,9 +84,11 @@ def failover_steps(failovers: Sequence[Failover], seen: Seen, failed_over_s: int
         )
         found.extend(_Timeline(each, listed, seen.master_changes, clients).rows())
     rows = pl.DataFrame(found, schema={name: SCHEMA[name] for name in SCHEMA if name not in ("day", "step_id")})
-    who = ("broker_name", "broker_id", "step", "namesrv_addr", "client_id", "consumer_group")
-    ids = [_step_id(row) for row in rows.select(pl.col("outage_ts").dt.epoch("ms"), *who).rows()]
-    named = rows.with_columns(pl.col("ts").dt.date().alias("day"), pl.Series("step_id", ids, pl.String))
+    rows = rows.with_columns(pl.col("ts").dt.date().alias("day"))
+    # A step that was due on one day and is seen on the next has a row on each.
+    key = ("broker_name", "broker_id", "step", "namesrv_addr", "client_id", "consumer_group", "day")
+    ids = [_step_id(row) for row in rows.select(pl.col("outage_ts").dt.epoch("ms"), *key).rows()]
+    named = rows.with_columns(pl.Series("step_id", ids, pl.String))
     return named.select([pl.col(name).cast(of) for name, of in SCHEMA.items()])
 
 
