@@ -116,6 +116,18 @@ class FindingSettings:
         " try every 20 s",
         "Raise it if rocketmq.broker.rebalance.lockMaxLiveTime of the brokers is higher.",
     )
+    failed_sends: int = setting(
+        5,
+        "message",
+        "fewer messages that producers gave up, or that are not safe, are info",
+        "Set it to 1 if no send may fail.",
+        most=1_000_000_000,
+    )
+    avoided_s: int = seconds(
+        10,
+        "a broker that producers pass for longer is reported, if sends to it failed or their route lacks it",
+        "Raise it if short pauses of a broker do not matter.",
+    )
     start_messages: int = setting(
         1000,
         "message",

@@ -18,7 +18,7 @@ MQClientAPIImpl#onExceptionImpl.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import Enum
 from typing import NamedTuple
 
@@ -33,6 +33,14 @@ CLIENT_ONEWAY_SEMAPHORE_VALUE = CLIENT_ASYNC_SEMAPHORE_VALUE = 65_535
 
 SYSTEM_ERROR, SYSTEM_BUSY, SERVICE_NOT_AVAILABLE, NO_PERMISSION, TOPIC_NOT_EXIST = 1, 2, 14, 16, 17
 NO_BUYER_ID, NOT_IN_CURRENT_UNIT, GO_AWAY = 204, 205, 1500
+
+# Codes of answers that a message is stored, by the SendStatus that they mean.
+SEND_STATUS: Mapping[int, str] = {
+    0: "SEND_OK",
+    10: "FLUSH_DISK_TIMEOUT",
+    11: "SLAVE_NOT_AVAILABLE",
+    12: "FLUSH_SLAVE_TIMEOUT",
+}
 
 _RETRIED = frozenset(
     {TOPIC_NOT_EXIST, SERVICE_NOT_AVAILABLE, SYSTEM_ERROR, NO_PERMISSION, NO_BUYER_ID, NOT_IN_CURRENT_UNIT}
@@ -91,6 +99,17 @@ def retry_response_codes(version: str = CLIENT_4) -> frozenset[int]:
     """
     since = {SYSTEM_BUSY: "5.3.0", GO_AWAY: "5.3.1"}
     return _RETRIED | {code for code, first in since.items() if at_least(version, first)}
+
+
+def send_status(response_code: int) -> str | None:
+    """Return the SendStatus of a broker's answer; None for a code that is an MQBrokerException.
+
+    Follows MQClientAPIImpl#processSendResponse.
+
+    >>> send_status(0), send_status(10), send_status(2)
+    ('SEND_OK', 'FLUSH_DISK_TIMEOUT', None)
+    """
+    return SEND_STATUS.get(response_code)
 
 
 def times_total(synchronous: bool = True, retry_times_when_send_failed: int = RETRY_TIMES_WHEN_SEND_FAILED) -> int:

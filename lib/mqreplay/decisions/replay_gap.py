@@ -23,6 +23,7 @@ NEEDED: Mapping[str, tuple[Need, ...]] = {
         Need("subscription_groups"),
     ),
     "gold.pull_answer": (Need("pull_log"), Need("topics"), Need("subscription_groups")),
+    "gold.send_attempt": (Need("sends"), Need("routes")),
     "gold.queue_start": (Need("offset_commits"), Need("pull_log")),
     "gold.flow_control": (Need("assignments"),),
     "gold.offset_continuity": (Need("consumer_offset"), Need("offset_commits"), Need("server_requests")),

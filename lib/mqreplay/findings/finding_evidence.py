@@ -72,6 +72,9 @@ class FindingEvidence:
     repeated_deliveries: pl.DataFrame
     redelivered_messages: pl.DataFrame
     max_reconsume_times: pl.DataFrame  # max_reconsume_times_of_shard
+    failed_tries: pl.DataFrame  # send_runs of failed_tries
+    failed_messages: pl.DataFrame  # send_runs of failed_messages
+    avoided_brokers: pl.DataFrame
     returned_ends: pl.DataFrame  # returned_ends_of_shard
     orphan_offsets: pl.DataFrame  # orphans_of_shard
     odd_offsets: pl.DataFrame  # odd_offsets_of_shard, odd_offsets_of_answers

@@ -24,6 +24,7 @@ class Limits:
     start_messages: int
     refused_s: int
     lock_blocked_s: int
+    failed_sends: int
     retry_gap_s: int
     stale_slave_s: int
     reset_reach_s: int

@@ -27,6 +27,7 @@ INSTANTS |= {"offset_change": "to_ts", "topic_config": "ts", "snapshot": "ts", "
 # Large tables: read one shard at a time.
 BY_QUEUE = ("pull", "offset_commit", "offset_lookup", "offset_change", "consume", "produce")
 LOWERED = "lowered_offset"  # read so, too
+BY_TOPIC = ("send",)  # large too: read for some topics at a time
 BY_GROUP = ("pop", "pop_ack", "pop_assignment")  # large too: read for some groups at a time
 DESCRIPTIONS = ("broker", "subscription_group")  # each row is valid until the next one
 BY_RECORDER = ("running_info", "broker_log")  # sources whose instants are not from a client's clock

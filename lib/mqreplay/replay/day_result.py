@@ -27,6 +27,7 @@ from mqreplay.replay.member_evidence import MemberEvidence
 from mqreplay.replay.message_pass import DeliveryResult
 from mqreplay.replay.queue_pass import QueueResult
 from mqreplay.replay.recorded import Recorded
+from mqreplay.replay.send_pass import SendResult
 
 
 @dataclass(frozen=True)
@@ -69,6 +70,7 @@ def finding_evidence(
     breaks: BreakEvidence,
     deliveries: DeliveryResult,
     by_driver: DriverDecisions,
+    sends: SendResult,
     offset_continuity: pl.DataFrame,
     unwatched: pl.DataFrame,
     stopped: Collection[tuple[str, str]],
@@ -126,6 +128,9 @@ def finding_evidence(
         repeated_deliveries=deliveries.repeated_deliveries,
         redelivered_messages=deliveries.redelivered_messages,
         max_reconsume_times=deliveries.max_reconsume_times,
+        failed_tries=sends.failed_runs,
+        failed_messages=deliveries.failed_messages,
+        avoided_brokers=sends.avoided,
         returned_ends=queues.returned_ends,
         orphan_offsets=queues.orphan_offsets,
         odd_offsets=pl.concat([queues.offsets.odd_offsets, of_day]),

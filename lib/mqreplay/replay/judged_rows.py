@@ -20,6 +20,7 @@ JUDGED = {
     "gold.failover_step": "ts",
     "gold.flow_control": "ts",
     "gold.queue_lock": "ts",
+    "gold.send_attempt": "request_ts",
     "gold.pop_receipt": "pop_ts",
     "gold.pop_assignment": "ts",
 }

@@ -18,7 +18,9 @@ from mqreplay.evidence.messages.deliveries import (
     repeated_deliveries,
     with_queue_topic,
 )
+from mqreplay.evidence.messages.failed_sends import failed_messages
 from mqreplay.evidence.offsets.queue_events import stored_commits
+from mqreplay.findings.sends import send_runs
 from mqreplay.lake.buckets import key_of
 from mqreplay.replay.context import ReplayContext
 from mqreplay.replay.day import DayRows
@@ -42,6 +44,7 @@ class DeliveryResult:
     repeated_deliveries: pl.DataFrame
     redelivered_messages: pl.DataFrame
     max_reconsume_times: pl.DataFrame
+    failed_messages: pl.DataFrame  # send_runs
 
 
 @dataclass(frozen=True)
@@ -77,7 +80,10 @@ def judge_deliveries(source: RowSource, shard: Shard, shared: DeliveryInput, gol
     )
     consume = with_queue_topic(day.silver("consume", shard, skew))
     deliveries = DeliveryResult(
-        repeated_deliveries(consume, unshared), redelivered_messages(consume), max_reconsume_times_of_shard(consume)
+        repeated_deliveries(consume, unshared),
+        redelivered_messages(consume),
+        max_reconsume_times_of_shard(consume),
+        send_runs(failed_messages(produce), shared.context.settings.findings.same_cause_gap_s),
     )
     return ScopedDeliveries(deliveries, scope_of_shard(produce, consume, stored_commits(commits), changes, unshared))
 

@@ -26,8 +26,10 @@ from mqreplay.decisions.pull_refusals import inputs
 from mqreplay.decisions.queue_owner import owned_from
 from mqreplay.decisions.queue_start import consumers
 from mqreplay.decisions.replay_gap import replay_gap
+from mqreplay.decisions.send_attempt import send_tries
 from mqreplay.engines.passes import PassRunner
 from mqreplay.engines.shards import Shard, count_buckets, deal, deal_evenly, total
+from mqreplay.evidence.brokers.publish_routes import publish_routes
 from mqreplay.evidence.brokers.route_changes import route_changes
 from mqreplay.evidence.client_clocks import client_clocks
 from mqreplay.evidence.members.group_states import group_states
@@ -42,7 +44,7 @@ from mqreplay.lake.buckets import buckets
 from mqreplay.replay.break_evidence import break_evidence
 from mqreplay.replay.broker_evidence import broker_evidence
 from mqreplay.replay.context import ReplayContext
-from mqreplay.replay.day import BY_GROUP, BY_QUEUE, DESCRIPTIONS, INSTANTS, LOWERED, Day, DayRows, Skew
+from mqreplay.replay.day import BY_GROUP, BY_QUEUE, BY_TOPIC, DESCRIPTIONS, INSTANTS, LOWERED, Day, DayRows, Skew
 from mqreplay.replay.day_result import DayResult, DayTables, finding_evidence
 from mqreplay.replay.driver_decisions import DriverDecisions, driver_decisions
 from mqreplay.replay.group_pass import GROUP, GROUP_PASS, POP_PASS, GroupResult, PopResult
@@ -53,18 +55,19 @@ from mqreplay.replay.message_pass import AUDIT_PASS, DELIVERY_PASS, AuditInput, 
 from mqreplay.replay.queue_pass import QUEUE_PASS, QueueInput, QueueResult, merged_queues
 from mqreplay.replay.recorded import Recorded
 from mqreplay.replay.recording_gaps import recording_gaps
+from mqreplay.replay.send_pass import SEND_PASS, TOPIC, SendInput, SendResult, send_result
 from mqreplay.replay.survey_pass import SURVEY_PASS, SurveyInput
 from mqreplay.settings import Settings
 
 REBALANCES = 50_000  # rows that a task judges
 # Clients ask for these often: only the recorder's own requests are read.
 OF_RECORDER = ("consumer_list", "cluster_info")
-SMALL = [name for name in INSTANTS if name not in (*BY_QUEUE, LOWERED, *BY_GROUP, *OF_RECORDER)]
+SMALL = [name for name in INSTANTS if name not in (*BY_QUEUE, LOWERED, *BY_GROUP, *BY_TOPIC, *OF_RECORDER)]
 HANDED_OUT = 200_000  # requests of POP that a task judges
 # The small tables that the pass over queues needs.
 OF_QUEUES = (*DESCRIPTIONS, "broker_runtime", "server_request", "snapshot", "topic_config", "topic_stats")
 NOT_OFF = dt.timedelta()
-PASSES: Final = (SURVEY_PASS, QUEUE_PASS, GROUP_PASS, POP_PASS, DELIVERY_PASS, AUDIT_PASS)
+PASSES: Final = (SURVEY_PASS, QUEUE_PASS, GROUP_PASS, POP_PASS, SEND_PASS, DELIVERY_PASS, AUDIT_PASS)
 
 
 @dataclass(frozen=True)
@@ -115,7 +118,7 @@ class Replay:
         queues = self.judge_queues(self._small_tables())
         self.progress("queues judged")
         groups, pops = self.judge_groups(queues.context)
-        result = self._result(queues, groups, pops)
+        result = self._result(queues, groups, pops, self.judge_sends(queues.context))
         self.progress("groups and messages judged")
         return result
 
@@ -178,6 +181,16 @@ class Replay:
         pop_shards = deal(count_buckets(buckets(pl.concat(asked), GROUP)), HANDED_OUT)
         return merged(groups), merged(list(self.runner.run(POP_PASS, pop_shards, shared)))
 
+    def judge_sends(self, context: ReplayContext) -> SendResult:
+        """Judge the sends of producers; most nights have none, and no task."""
+        asked = self._rows.silver("send", None, None, ["topic"])
+        shared = SendInput(context.with_tables(), *publish_routes(context.small["route"], asked["topic"]))
+        if asked.is_empty():
+            none = self._rows.silver("send", pl.lit(False))
+            return send_result(send_tries(none, shared.route_changes, shared.route_queues), shared)
+        shards = deal(count_buckets(buckets(asked, TOPIC)))
+        return merged(list(self.runner.run(SEND_PASS, shards, shared)))
+
     def _judge_messages(self, queues: JudgedQueues, continuity: pl.DataFrame, unshared: pl.DataFrame) -> JudgedMessages:
         context = queues.context
         logged = int(queues.result.logged_counts["rows"].sum())
@@ -188,7 +201,7 @@ class Replay:
         audit = merged(list(self.runner.run(AUDIT_PASS, deal_evenly(logged), shared)))
         return JudgedMessages(merged([each.deliveries for each in made]), delivery_audit(audit.counts, scope))
 
-    def _result(self, judged: JudgedQueues, groups: GroupResult, pops: PopResult) -> DayResult:
+    def _result(self, judged: JudgedQueues, groups: GroupResult, pops: PopResult, sends: SendResult) -> DayResult:
         """Combine the results of the passes over queues and groups, and judge the messages with them."""
         context, facts, queues, rows = judged.context, judged.facts, judged.result, self._rows
         small, runtime, recorded = context.small, context.raw["broker_runtime"], self.recorded
@@ -206,7 +219,7 @@ class Replay:
         gaps = recording_gaps(context, recorded, clients, unwatched, brokers.outages, status, queues.pull_counts)
         exposure = failover_exposure(runtime, lacked_by_minute([queues.offsets.lacked]))
         by_driver = driver_decisions(context, clients, brokers, queues, messages.deliveries, exposure)
-        decided = _decided(queues, groups, pops, by_driver)
+        decided = _decided(queues, groups, pops, sends, by_driver)
         tables = DayTables(
             group_status=status,
             failover_exposure=exposure,
@@ -220,7 +233,9 @@ class Replay:
             replay_gap=replay_gap(pl.concat([decided.gaps, gaps]), self.day.cluster),
         )
         evidence = finding_evidence(
-            *(rows, context, recorded, facts, queues, groups, clients, brokers, breaks, messages.deliveries, by_driver),
+            *(rows, context, recorded, facts, queues, groups, clients, brokers, breaks, messages.deliveries),
+            sends=sends,
+            by_driver=by_driver,
             offset_continuity=continuity,
             unwatched=unwatched,
             stopped=self.stopped,
@@ -228,10 +243,12 @@ class Replay:
         return DayResult(evidence, tables)
 
 
-def _decided(queues: QueueResult, groups: GroupResult, pops: PopResult, by_driver: DriverDecisions) -> JudgedRows:
+def _decided(
+    queues: QueueResult, groups: GroupResult, pops: PopResult, sends: SendResult, by_driver: DriverDecisions
+) -> JudgedRows:
     pulls = queues.pulls
     of_pulls = (pulls.routes, pulls.suggestions, pulls.answers, pulls.starts)
-    return merged([*of_pulls, groups.allocations, pops.receipts, pops.assignments, *by_driver.counted])
+    return merged([*of_pulls, groups.allocations, pops.receipts, pops.assignments, sends.attempts, *by_driver.counted])
 
 
 def _limits(settings: Settings) -> Limits:

@@ -97,6 +97,16 @@ WORDINGS: Mapping[str, Wording] = {
         ),
     ),
     "gold.queue_owner": Wording("from_ts", ("held " + QUEUE + " until {to_ts}", "source {source}"), until="to_ts"),
+    "gold.send_attempt": Wording(
+        "request_ts",
+        (
+            "try {attempt} of a send to {topic}",
+            ("queue {broker_name}/{queue_id}", "{broker_name}"),
+            ("answer {response_code}: {remark}", "answer {response_code}"),
+            "error: {error}",
+            ("{judgement}: {reason}", "{judgement}"),
+        ),
+    ),
     "gold.queue_start": Wording(
         "request_ts",
         (

@@ -12,9 +12,11 @@ from mqreplay.decode.body import body_of
 from mqreplay.decode.capture import codes
 from mqreplay.decode.capture.calls import Call
 from mqreplay.decode.capture.commands import Command
+from mqreplay.decode.capture.header_fields import numbers_of
 from mqreplay.decode.capture.messages import messages_of
 from mqreplay.decode.capture.names import Names
 from mqreplay.decode.capture.pop_messages import pop_messages_of
+from mqreplay.decode.capture.sends import send_fields, stored_fields
 from mqreplay.decode.fields import object_of, wrong_type
 
 Fields = dict[str, object]
@@ -115,15 +117,6 @@ def _broker(call: Call, names: Names, address: str | None = None) -> Fields:
     return {"broker_name": broker.broker_name, "broker_addr": at, "broker_id": broker.broker_id}
 
 
-def _numbers(ext: Mapping[str, str], names: Mapping[str, str]) -> Fields:
-    # A text that is not a number is kept: the decoder of the kind refuses it with a reason.
-    return {ours: _number(ext[theirs]) for theirs, ours in names.items() if theirs in ext}
-
-
-def _number(text: str) -> int | str:
-    return int(text) if text.removeprefix("-").isdecimal() and len(text) <= 20 else text
-
-
 def _text(command: Command) -> str | None:
     if not command.is_whole:
         raise Cut
@@ -150,11 +143,20 @@ def _pull(call: Call, names: Names) -> tuple[str, Fields]:
         "expression": ext.get("subscription"),
         "expression_type": ext.get("expressionType"),
     }
-    fields |= _numbers(ext, _PULL) | _named_answer(call)
+    fields |= numbers_of(ext, _PULL) | _named_answer(call)
     if answer is not None:
-        fields |= _numbers(answer.ext, _PULLED) | {"body_bytes": answer.body_bytes}
+        fields |= numbers_of(answer.ext, _PULLED) | {"body_bytes": answer.body_bytes}
         fields |= messages_of(answer.body, answer.is_whole)
     return "pull_log", fields
+
+
+def _send(call: Call, names: Names) -> tuple[str, Fields]:
+    request, answer = call.request, call.response
+    # A proxy sends for many producers on one connection, which no heartbeat names.
+    fields = _times(call) | {"client_id": names.client(call.connection), "client_addr": call.asker}
+    fields |= {"mode": _mode(call), "size": request.body_bytes} | _broker(call, names) | _named_answer(call)
+    fields |= send_fields(request.ext, is_batch=request.code == codes.SEND_BATCH_MESSAGE)
+    return "sends", fields if answer is None else fields | stored_fields(answer.ext)
 
 
 def _offset(call: Call, names: Names) -> tuple[str, Fields]:
@@ -167,9 +169,9 @@ def _offset(call: Call, names: Names) -> tuple[str, Fields]:
         "topic": ext.get("topic"),
         "broker_name": ext.get("bname", asked["broker_name"]),
     }
-    fields |= _numbers(ext, {"queueId": "queue_id", "commitOffset": "commit_offset"}) | _named_answer(call)
+    fields |= numbers_of(ext, {"queueId": "queue_id", "commitOffset": "commit_offset"}) | _named_answer(call)
     if call.response is not None and not update:
-        fields |= _numbers(call.response.ext, {"offset": "answer_offset"})
+        fields |= numbers_of(call.response.ext, {"offset": "answer_offset"})
     return "offset_commits", fields
 
 
@@ -181,9 +183,9 @@ def _offset_lookup(call: Call, names: Names) -> tuple[str, Fields] | None:
     kind = "MAX" if call.request.code == codes.GET_MAX_OFFSET else "SEARCH"
     fields = _times(call) | {"kind": kind, "client_id": client_id} | asked | _answer(call)
     fields |= {"topic": ext.get("topic"), "broker_name": ext.get("bname", asked["broker_name"])}
-    fields |= _numbers(ext, {"queueId": "queue_id", "timestamp": "searched_ts"})
+    fields |= numbers_of(ext, {"queueId": "queue_id", "timestamp": "searched_ts"})
     if call.response is not None:
-        fields |= _numbers(call.response.ext, {"offset": "answer_offset"})
+        fields |= numbers_of(call.response.ext, {"offset": "answer_offset"})
     return "offset_lookups", fields
 
 
@@ -252,9 +254,9 @@ def _pop(call: Call, names: Names) -> tuple[str, Fields]:
     fields = _times(call, "request_ts") | {"client_id": names.client(call.connection)} | asked
     fields |= {"broker_name": ext.get("bname", asked["broker_name"])} | _of_group(ext)
     fields |= {"expression": ext.get("exp"), "expression_type": ext.get("expType"), "attempt_id": ext.get("attemptId")}
-    fields |= {"is_order": ext.get("order") == "true"} | _numbers(ext, _POP) | _named_answer(call)
+    fields |= {"is_order": ext.get("order") == "true"} | numbers_of(ext, _POP) | _named_answer(call)
     if answer is not None:
-        fields |= _numbers(answer.ext, _POPPED) | {ours: answer.ext.get(theirs) for theirs, ours in _INFO.items()}
+        fields |= numbers_of(answer.ext, _POPPED) | {ours: answer.ext.get(theirs) for theirs, ours in _INFO.items()}
         fields |= {"messages": pop_messages_of(answer.body)}
     return "pop_log", fields
 
@@ -264,11 +266,11 @@ def _pop_ack(call: Call, names: Names) -> tuple[str, Fields]:
     kind = _ACKS[call.request.code]
     fields = _times(call) | {"kind": kind, "client_id": names.client(call.connection)} | asked | _named_answer(call)
     fields |= _of_group(ext) | {"extra_info": ext.get("extraInfo")}
-    fields |= _numbers(ext, {"offset": "queue_offset", "invisibleTime": "invisible_time_ms"})
+    fields |= numbers_of(ext, {"offset": "queue_offset", "invisibleTime": "invisible_time_ms"})
     if kind == "BATCH_ACK":
         fields |= {"body": _text(call.request)}
     elif answer is not None:
-        fields |= _numbers(answer.ext, _POPPED)
+        fields |= numbers_of(answer.ext, _POPPED)
     return "pop_acks", fields
 
 
@@ -282,6 +284,7 @@ def _of_group(ext: Mapping[str, str]) -> Fields:
 
 
 _RECORDS: Final[Mapping[int, Callable[[Call, Names], tuple[str, Fields] | None]]] = {
+    **dict.fromkeys((codes.SEND_MESSAGE, codes.SEND_MESSAGE_V2, codes.SEND_BATCH_MESSAGE), _send),
     codes.PULL_MESSAGE: _pull,
     codes.LITE_PULL_MESSAGE: _pull,
     codes.QUERY_CONSUMER_OFFSET: _offset,

@@ -145,6 +145,18 @@ class HeartbeatFailed(NamedTuple):
     broker_addr: str
 
 
+class SendFailed(NamedTuple):
+    """A try of a send failed after ``cost_ms``; all tries of a send share ``invoke_id``.
+
+    ``interrupted``: its thread was interrupted. Else the exception is in the next lines, and a retry may follow.
+    """
+
+    invoke_id: str
+    cost_ms: int
+    queue: MessageQueue
+    interrupted: bool
+
+
 class HeartbeatContent(NamedTuple):
     """The content of a heartbeat; ``consumers`` as in its JSON body."""
 
@@ -171,4 +183,5 @@ Fact = (
     | HeartbeatSent
     | HeartbeatFailed
     | HeartbeatContent
+    | SendFailed
 )

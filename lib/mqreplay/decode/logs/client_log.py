@@ -1,7 +1,7 @@
-"""rocketmq_client.log: rebalances, queues, commits and received requests of clients.
+"""rocketmq_client.log: rebalances, queues, commits, received requests and failed sends of clients.
 
 Sources: RebalanceImpl, RebalancePushImpl, RemoteBrokerOffsetStore, MQClientInstance, DefaultMQPushConsumerImpl,
-ClientRemotingProcessor.
+DefaultMQProducerImpl, ClientRemotingProcessor.
 
 The messages of 4.9 and 5.x differ in a few words; both are read.
 """
@@ -31,6 +31,7 @@ from mqreplay.decode.logs.client_facts import (
     ResetInvoked,
     Resumed,
     RouteTaken,
+    SendFailed,
     Suspended,
     Unregistered,
 )
@@ -85,6 +86,12 @@ _ROUTE: Final = re.compile(
     rf"topicRouteTable\.put\. Topic = ({NAME}), TopicRouteData\[(TopicRouteData \[.*\])\]", _FLAGS
 )
 _BEAT: Final = re.compile(rf"send heart beat to broker\[({NAME}) (\d{{1,10}}) ({NAME})\] (success|failed)", _FLAGS)
+
+_SEND_FAILED: Final = re.compile(
+    rf"sendKernelImpl exception, (resend at once|throw exception), InvokeID: (-?\d{{1,19}}), RT: (-?\d{{1,19}})ms, "
+    rf"Broker: ({QUEUE})",
+    _FLAGS,
+)
 
 
 def read_client_fact(message: str) -> Fact | None:
@@ -186,6 +193,11 @@ def _route(message: str) -> RouteTaken:
     return RouteTaken(match[1], route_of(match[2]))
 
 
+def _send_failed(message: str) -> SendFailed:
+    match = matched(_SEND_FAILED, message)
+    return SendFailed(match[2], long_of(match[3], "RT"), queue_of(match[4]), match[1] == "throw exception")
+
+
 def _content(message: str) -> HeartbeatContent:
     return HeartbeatContent(between(message, "clientID=", ", "), consumers_of(message))
 
@@ -219,6 +231,7 @@ _READERS: Final[tuple[tuple[str, Callable[[str], Fact | None]], ...]] = (
     ("sendHeartbeatToAllBrokerV2 send heart beat to broker[", lambda message: _beat(message.partition(" ")[2])),
     ("HeartbeatData [", _content),
     ("topicRouteTable.put. ", _route),
+    ("sendKernelImpl exception, ", _send_failed),
 )
 # How messages with a fact begin, at any place in a line.
 STARTS: Final = tuple(start for start, _ in _READERS)

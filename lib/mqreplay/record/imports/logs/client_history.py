@@ -20,6 +20,7 @@ from mqreplay.record.imports.logs.client_records import (
     rebalance_record,
     reset_record,
     route_record,
+    send_record,
     unregister_record,
 )
 from mqreplay.record.imports.logs.held_queues import HeldQueues, Member, Record
@@ -90,6 +91,9 @@ class ClientHistory:
                 yield from self._heartbeat(ts, beat, fact)
             case log.Unregistered():
                 yield from self._unregistered(ts, fact)
+            case log.SendFailed():
+                # The line does not name the client.
+                yield send_record(ts, next(iter(self._from_start)) if len(self._from_start) == 1 else None, fact)
             case log.ClientCreated():
                 self._created(ts, fact)
             case log.ClientStopped():

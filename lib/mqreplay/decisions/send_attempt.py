@@ -1,0 +1,233 @@
+"""gold.send_attempt: each try of a send, against TopicPublishInfo#selectOneMessageQueue and sendDefaultImpl.
+
+A producer takes the queues of a topic in turn, and a retry goes to another broker than the one that just failed. Tries
+of one message share its UNIQ_KEY, those of a producer's log an InvokeID. A producer with several threads has a counter
+for each, and an application may choose queues itself or send a message again: what these explain is undetermined.
+Plain tries that agree are only counted, in gold.judgement.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import polars as pl
+
+from mqreplay.core.send_retry import SEND_STATUS, Step, TryKind, TryOutcome, send_status, step_after, times_total
+from mqreplay.core.topic_route import LOGICAL_QUEUE_MOCK_BROKER_PREFIX
+from mqreplay.core.version import CLIENT_4
+from mqreplay.decode.sends import CLIENT_LOG
+from mqreplay.evidence.brokers.broker_descriptions import BROKER_5
+from mqreplay.evidence.messages.send_outcomes import (
+    FAILED,
+    INTERRUPTED,
+    ONEWAY,
+    STORED,
+    TURN,
+    UNANSWERED,
+    failed,
+    outcome,
+)
+
+COLUMNS: Final = (
+    *("day", "topic", "producer_group", "client_id", "msg_id", "invoke_id", "attempt", "request_ts", "broker_name"),
+    *("broker_id", "queue_id", "previous_broker_name", "expected_broker_name", "expected_queue_id", "response_code"),
+    *("send_status", "remark", "error", "expected_step", "was_retried", "judgement", "reason", "record_id"),
+)
+EXPECTED: Final = ("expected_broker_name", "expected_queue_id")
+TRIED: Final = ("topic", "message", "reconsume_times")  # all tries of one send
+VERSIONS: Final = (CLIENT_4, BROKER_5)
+ROUTE_S: Final = 60  # a client uses a route for up to 30 s after it changed, and asks in turn for all topics
+AT_ONCE_MS: Final = 50  # longest time between a try that failed and the next one of the same send
+IN_TURN: Final = "the next queue in turn"
+AVOIDED: Final = "a retry on another broker than the one that failed"
+ONLY_BROKER: Final = "a retry on the only broker of the topic"
+OTHER_QUEUE: Final = "the broker stored the message in another queue than the producer asked for"
+SAME_BROKER: Final = "a retry on the broker that had just failed, though the route has others"
+# Reasons for which a try is undetermined.
+MORE_TRIES: Final = "more tries than retryTimesWhenSendFailed has by default: a setting, or the application sent again"
+SENT_AGAIN: Final = "the answer before ends a send: the application sent the message again"
+CHOSEN: Final = "the same broker again: a send to a queue of the application's choice, or the application sent again"
+ONLY_FAILED: Final = "a producer's log has only tries that failed: the queue that was due is not known"
+NO_CLIENT: Final = "no heartbeat names the client of the connection"
+NO_QUEUE: Final = "the producer left the choice of the queue to the broker"
+NO_ROUTE: Final = "no recorded route of the topic has this queue"
+FIRST: Final = "the first recorded send of the producer to the topic: its turn begins at random"
+OUT_OF_TURN: Final = (
+    "not the next queue in turn: another thread, a queue of the application's choice, or a send was not recorded"
+)
+
+
+def send_tries(send: pl.DataFrame, changes: pl.DataFrame, queues: pl.DataFrame) -> pl.DataFrame:
+    """Return the tries of a shard with their verdicts: COLUMNS, and those of the steps between.
+
+    ``send`` are rows of silver.send, all those of some topics; ``changes`` and ``queues`` are those of
+    `publish_routes`. A try without an answer failed only if another one follows: the capture may lack the answer.
+    """
+    rows = _with_routes(_with_steps(_numbered(send)), changes, queues)
+    verdict = _verdict()
+    return rows.with_columns(
+        verdict.struct.field("judgement"),
+        verdict.struct.field("reason"),
+        *(pl.when(pl.col("attempt") == 1).then(name).alias(name) for name in EXPECTED),
+        pl.col("ts").alias("request_ts"),
+        pl.col("response_code").replace_strict(SEND_STATUS, default=None, return_dtype=pl.String).alias("send_status"),
+    )
+
+
+def stored_rows(tries: pl.DataFrame) -> pl.DataFrame:
+    """Return the rows that gold.send_attempt keeps: failed tries, retries, unsafe answers, and what breaks a rule."""
+    is_plain = pl.col("outcome").is_in([STORED, ONEWAY, UNANSWERED]) & (pl.col("response_code").fill_null(0) == 0)
+    is_first = (pl.col("attempt") == 1) & ~pl.col("was_retried")
+    return tries.filter(~(is_plain & is_first) | (pl.col("judgement") == "differ")).select(COLUMNS)
+
+
+def _numbered(send: pl.DataFrame) -> pl.DataFrame:
+    """Return the tries in order, with message, attempt, was_retried, and what is known of the try before."""
+    is_logged = pl.col("source").eq_missing(CLIENT_LOG)
+    # A log has the instant at which a try had failed.
+    began = pl.col("ts") - pl.duration(milliseconds=pl.col("cost_ms").fill_null(0))
+    ordered = send.with_columns(
+        began.alias("began_ts"),
+        is_logged.alias("is_logged"),
+        pl.coalesce("invoke_id", "msg_id", "record_id").alias("message"),
+        pl.col("reconsume_times").fill_null(0),
+    ).sort("began_ts", "ts", "msg_id", "record_id")
+    before = ("broker_name", "ts", "began_ts")
+    return ordered.with_columns(
+        pl.int_range(1, pl.len() + 1, dtype=pl.Int32).over(TRIED).alias("attempt"),
+        pl.col("record_id").shift(-1).over(TRIED).is_not_null().alias("was_retried"),
+        *(pl.col(name).shift(1).over(TRIED).alias(f"previous_{name}") for name in before),
+    )
+
+
+def _with_steps(tries: pl.DataFrame) -> pl.DataFrame:
+    """Add outcome, expected_step, and whether a producer may have retried after the try before."""
+    known = tries.with_columns(outcome().alias("outcome"))
+    cases = known.select("outcome", "response_code").unique()
+    steps = [_steps(*case) for case in cases.rows()]
+    names = [next(iter(found)).value if len(found) == 1 else None for found in steps]
+    law = cases.with_columns(
+        pl.Series("expected_step", names, pl.String),
+        pl.Series("may_retry", [Step.RETRY in found for found in steps], pl.Boolean),
+    )
+    joined = known.join(law, ["outcome", "response_code"], how="left", nulls_equal=True, maintain_order="left")
+    return joined.with_columns(pl.col("may_retry").shift(1).over(TRIED).alias("previous_may_retry"))
+
+
+def _steps(ended_in: str, code: int | None) -> set[Step]:
+    """Return what a producer may do next, by all versions and settings."""
+    if ended_in == ONEWAY:
+        return {Step.RETURN}
+    if ended_in == FAILED:  # the log says "resend at once" also before it throws
+        return {Step.RETRY, Step.THROW}
+    if ended_in == UNANSWERED:
+        ended = TryOutcome(TryKind.REMOTING)
+    elif ended_in == INTERRUPTED:
+        ended = TryOutcome(TryKind.INTERRUPTED)
+    elif (status := send_status(code or 0)) is not None:
+        ended = TryOutcome(TryKind.STORED, status)
+    else:
+        ended = TryOutcome(TryKind.BROKER, response_code=code or 0)
+    return {step_after(ended, again, version) for again in (False, True) for version in VERSIONS}
+
+
+def _with_routes(tries: pl.DataFrame, changes: pl.DataFrame, queues: pl.DataFrame) -> pl.DataFrame:
+    """Add brokers, is_in_turn and the expected queue, by the route of the topic at that time, or the one before it.
+
+    brokers: their number in the route. The turn is that of the producer's try before to the topic.
+    """
+    in_turn = pl.col("client_id").is_not_null() & ~pl.col("is_logged")
+    before = {"turn_broker_name": "broker_name", "turn_queue_id": "queue_id"}
+    rows = tries.with_columns(
+        pl.when(in_turn).then(pl.col(name).shift(1).over(*TURN, "is_logged")).alias(alias)
+        for alias, name in before.items()
+    )
+    for suffix, late in (("", 0), ("_late", ROUTE_S)):
+        rows = _with_route(rows, changes, late, f"route_id{suffix}")
+        rows = _with_positions(rows, queues, suffix)
+    expected = queues.select(
+        "route_id",
+        pl.col("position").alias("expected"),
+        pl.col("broker_name").alias("expected_broker_name"),
+        pl.col("queue_id").alias("expected_queue_id"),
+    )
+    placed = rows.join(expected, ["route_id", "expected"], how="left", maintain_order="left")
+    fits = [pl.col(f"position{suffix}") == pl.col(f"expected{suffix}") for suffix in ("", "_late")]
+    return placed.with_columns(pl.any_horizontal(each.fill_null(value=False) for each in fits).alias("is_in_turn"))
+
+
+def _with_route(rows: pl.DataFrame, changes: pl.DataFrame, late_s: int, name: str) -> pl.DataFrame:
+    """Add the route of the topic ``late_s`` seconds before each try; the first recorded one if there is none."""
+    right = changes.select("topic", "known_ts", pl.col("route_id").alias(name)).sort("known_ts")
+    first = right.unique("topic", keep="first", maintain_order=True).select("topic", pl.col(name).alias("first_id"))
+    asked = rows.with_columns((pl.col("began_ts") - pl.duration(seconds=late_s)).alias("asked_ts"))
+    found = (
+        asked.with_row_index("place")
+        .sort("asked_ts")
+        .join_asof(
+            right, left_on="asked_ts", right_on="known_ts", by="topic", strategy="backward", check_sortedness=False
+        )
+    )
+    whole = found.join(first, "topic", how="left").sort("place")
+    return whole.with_columns(pl.coalesce(name, "first_id").alias(name)).drop(
+        "place", "asked_ts", "known_ts", "first_id", strict=False
+    )
+
+
+def _with_positions(rows: pl.DataFrame, queues: pl.DataFrame, suffix: str) -> pl.DataFrame:
+    """Add the try's position in its route, the expected one and the number of brokers, with the suffix."""
+    route = f"route_id{suffix}"
+    of_try = queues.select(
+        pl.col("route_id").alias(route),
+        "broker_name",
+        "queue_id",
+        pl.col("position").alias(f"position{suffix}"),
+        pl.col("queues").alias(f"queues{suffix}"),
+        pl.col("brokers").alias(f"brokers{suffix}"),
+    )
+    of_turn = queues.select(
+        pl.col("route_id").alias(route),
+        pl.col("broker_name").alias("turn_broker_name"),
+        pl.col("queue_id").alias("turn_queue_id"),
+        ((pl.col("position") + 1) % pl.col("queues")).alias(f"expected{suffix}"),
+    )
+    placed = rows.join(of_try, [route, "broker_name", "queue_id"], how="left", maintain_order="left")
+    return placed.join(of_turn, [route, "turn_broker_name", "turn_queue_id"], how="left", maintain_order="left")
+
+
+def _verdict() -> pl.Expr:
+    """Return judgement and reason of each try, as a struct."""
+    is_other_queue = (
+        (pl.col("outcome") == STORED)
+        & (pl.col("answer_queue_id") != pl.col("queue_id"))
+        & ~pl.col("broker_name").str.starts_with(LOGICAL_QUEUE_MOCK_BROKER_PREFIX)
+    )
+    same = pl.col("broker_name") == pl.col("previous_broker_name")
+    waited_ms = (pl.col("began_ts") - pl.col("previous_ts")).dt.total_milliseconds()
+    at_once = waited_ms.is_between(0, AT_ONCE_MS) & (pl.col("began_ts") > pl.col("previous_began_ts"))
+    # A broker without a failure is available, whatever the settings are.
+    failed_brokers = pl.when(failed()).then("broker_name").drop_nulls().n_unique().over("topic")
+    is_certain = pl.col("is_logged") & at_once & (failed_brokers < pl.col("brokers"))
+    rules: tuple[tuple[pl.Expr, str, str], ...] = (
+        (is_other_queue, "differ", OTHER_QUEUE),
+        (pl.col("attempt") > times_total(), "undetermined", MORE_TRIES),
+        ((pl.col("attempt") > 1) & ~pl.col("previous_may_retry"), "undetermined", SENT_AGAIN),
+        ((pl.col("attempt") > 1) & ~same, "agree", AVOIDED),
+        ((pl.col("attempt") > 1) & (pl.col("brokers") == 1), "agree", ONLY_BROKER),
+        ((pl.col("attempt") > 1) & is_certain, "differ", SAME_BROKER),
+        (pl.col("attempt") > 1, "undetermined", CHOSEN),
+        (pl.col("is_logged"), "undetermined", ONLY_FAILED),
+        (pl.col("client_id").is_null(), "undetermined", NO_CLIENT),
+        (pl.col("queue_id").is_null(), "undetermined", NO_QUEUE),
+        (pl.col("is_in_turn"), "agree", IN_TURN),
+        (pl.col("position").is_null(), "undetermined", NO_ROUTE),
+        (pl.col("turn_broker_name").is_null(), "undetermined", FIRST),
+    )
+    chain: pl.Expr = _pair("undetermined", OUT_OF_TURN)
+    for holds, judgement, reason in reversed(rules):
+        chain = pl.when(holds.fill_null(value=False)).then(_pair(judgement, reason)).otherwise(chain)
+    return chain
+
+
+def _pair(judgement: str, reason: str) -> pl.Expr:
+    return pl.struct(pl.lit(judgement).alias("judgement"), pl.lit(reason).alias("reason"))

@@ -1,0 +1,124 @@
+"""Sends that failed, and messages that a broker stored without the safety that it is set up for, of any source.
+
+A producer's log (produce_log) has one row for a message after all its tries, packets and rocketmq_client.log one for
+each try.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+import polars as pl
+
+from mqreplay.core.send_retry import SEND_STATUS
+from mqreplay.evidence.messages.send_outcomes import FAILED, failed
+
+BUSY, STORE, BROKER, TOPIC, MESSAGE, ROUTE, SILENT, UNKNOWN = (
+    *("busy", "store", "broker", "topic", "message", "route", "silent", "unknown"),
+)
+
+
+class Refusal(NamedTuple):
+    """Why a broker did not take a message: what has to be mended, and the reason in words."""
+
+    mend: str
+    words: str
+
+
+# By the beginning of the broker's remark, or of the client's own error. Sources: SendMessageProcessor,
+# AbstractSendMessageProcessor#msgCheck, NettyRemotingAbstract, BrokerFastFailure, Validators#checkMessage.
+REFUSALS: Final[Mapping[str, Refusal]] = {
+    "[REJECTREQUEST]": Refusal(BUSY, "its page cache or its pool of buffers was busy"),
+    "[OVERLOAD]": Refusal(BUSY, "its queue of sends was full"),
+    "[TIMEOUT_CLEAN_QUEUE]": Refusal(BUSY, "sends waited too long in its queue (waitTimeMillsInSendQueue)"),
+    "[PCBUSY_CLEAN_QUEUE]": Refusal(BUSY, "its page cache was busy"),
+    "[PC_SYNCHRONIZED]": Refusal(BUSY, "its page cache was busy"),
+    "service not available now": Refusal(STORE, "its store took no messages"),
+    "create mapped file failed": Refusal(STORE, "it could not make a file of the commit log"),
+    "broker unable to service": Refusal(STORE, "it takes no sends yet (startAcceptSendRequestTimeStamp)"),
+    "the broker[": Refusal(BROKER, "the broker may not be written (brokerPermission)"),
+    "the topic[": Refusal(TOPIC, "the topic may not be written (perm)"),
+    "topic[": Refusal(TOPIC, "the broker lacks the topic"),
+    "request queueId[": Refusal(TOPIC, "the topic has fewer queues (writeQueueNums)"),
+    "the message is illegal": Refusal(MESSAGE, "the message is too large, or its properties are"),
+    "the message body": Refusal(MESSAGE, "the message is too large or has no body"),
+}
+OTHER: Final = Refusal(UNKNOWN, "another reason")
+# Where no broker answered.
+NO_ROUTE: Final = Refusal(ROUTE, "no broker of the topic was known")
+NO_ANSWER: Final = Refusal(SILENT, "no answer within the time of the send")
+NO_BROKER: Final = r"No route info of this topic|The broker\[[^\]]*\] not exist|No name server address"
+# Not a failure of a broker: the application ended or interrupted the thread.
+INTERRUPTED: Final = r"^(?:java\.lang\.)?InterruptedException"
+MENDS: Final = {each.words: each.mend for each in (*REFUSALS.values(), OTHER, NO_ROUTE, NO_ANSWER)}
+SAFE: Final = "SEND_OK"
+UNSAFE: Final = tuple(status for status in SEND_STATUS.values() if status != SAFE)
+SENDS: Final[dict[str, pl.DataType]] = {
+    "topic": pl.String(),
+    "broker_name": pl.String(),
+    "broker_id": pl.Int64(),
+    "client_id": pl.String(),
+    "request_ts": pl.Datetime("us", "UTC"),
+    "response_code": pl.Int32(),
+    "failure": pl.String(),  # words of a Refusal; null: stored, but not safely
+    "send_status": pl.String(),  # of UNSAFE; null: not stored
+    "is_last": pl.Boolean(),  # no other try of the message is known to follow
+    "record_id": pl.String(),
+}
+
+
+def failed_tries(tries: pl.DataFrame) -> pl.DataFrame:
+    """Return the tries of `send_tries` that failed or are not safe; columns SENDS."""
+    is_unsafe = pl.col("send_status").is_in(UNSAFE).fill_null(value=False)
+    found = tries.filter(failed() | is_unsafe)
+    has_code = pl.col("response_code").is_not_null()
+    failure = pl.when(has_code).then(_refusal("remark")).otherwise(pl.lit(NO_ANSWER.words))
+    unsafe = pl.when(is_unsafe).then("send_status")
+    return _sends(
+        found.with_columns(
+            pl.when(~is_unsafe).then(failure).alias("failure"),
+            unsafe.alias("send_status"),
+            # A log does not have the try that succeeds.
+            (~pl.col("was_retried") & (pl.col("outcome") != FAILED)).alias("is_last"),
+        )
+    )
+
+
+def failed_messages(produce: pl.DataFrame) -> pl.DataFrame:
+    """Return the messages of silver.produce whose send failed or is not safe; columns SENDS.
+
+    Which broker failed is not known: a try after one that waited for its answer may have no time left.
+    """
+    is_error = pl.col("error").is_not_null() & ~pl.col("error").str.contains(INTERRUPTED)
+    is_unsafe = pl.col("send_status").is_in(UNSAFE).fill_null(value=False)
+    found = produce.filter(is_error.fill_null(value=False) | is_unsafe)
+    error = pl.col("error")
+    code = error.str.extract(r"CODE: (\d{1,9})\b").cast(pl.Int32)
+    remark = error.str.extract(r"DESC: ([^\n]*)").alias("remark")
+    named = found.with_columns(code.alias("response_code"), remark)
+    silent = pl.when(error.str.contains(NO_BROKER)).then(pl.lit(NO_ROUTE.words)).otherwise(pl.lit(NO_ANSWER.words))
+    failure = pl.when(pl.col("response_code").is_not_null()).then(_refusal("remark")).otherwise(silent)
+    return _sends(
+        named.with_columns(
+            pl.col("ts").alias("request_ts"),
+            pl.when(~is_unsafe).then(failure).alias("failure"),
+            pl.when(is_unsafe).then("send_status").alias("send_status"),
+            pl.lit(value=True).alias("is_last"),
+        )
+    )
+
+
+def _refusal(remark: str) -> pl.Expr:
+    text = pl.col(remark).fill_null("")
+    words: pl.Expr = pl.lit(OTHER.words)
+    for begins, refusal in reversed(REFUSALS.items()):
+        words = pl.when(text.str.starts_with(begins)).then(pl.lit(refusal.words)).otherwise(words)
+    return words
+
+
+def _sends(rows: pl.DataFrame) -> pl.DataFrame:
+    known = [
+        (pl.col(name) if name in rows.columns else pl.lit(None)).cast(kind).alias(name) for name, kind in SENDS.items()
+    ]
+    return rows.select(known)
