@@ -41,6 +41,7 @@ MOST_FILES = {
     "gold.queue_progress": 6,
     "gold.queue_start": 7,
     "gold.replay_gap": 13,
+    "gold.send_attempt": 5,
     "gold.slave_suggestion": 5,
 }
 

@@ -33,7 +33,8 @@ COLUMNS: Final = (
     *("broker_id", "queue_id", "previous_broker_name", "expected_broker_name", "expected_queue_id", "response_code"),
     *("send_status", "remark", "error", "expected_step", "was_retried", "judgement", "reason", "record_id"),
 )
-EXPECTED: Final = ("expected_broker_name", "expected_queue_id")
+PLACE: Final = ("broker_name", "queue_id")
+OF_ROUTE: Final = ("position", "queues", "brokers")
 TRIED: Final = ("topic", "message", "reconsume_times")  # all tries of one send
 VERSIONS: Final = (CLIENT_4, BROKER_5)
 ROUTE_S: Final = 60  # a client uses a route for up to 30 s after it changed, and asks in turn for all topics
@@ -68,7 +69,6 @@ def send_tries(send: pl.DataFrame, changes: pl.DataFrame, queues: pl.DataFrame) 
     return rows.with_columns(
         verdict.struct.field("judgement"),
         verdict.struct.field("reason"),
-        *(pl.when(pl.col("attempt") == 1).then(name).alias(name) for name in EXPECTED),
         pl.col("ts").alias("request_ts"),
         pl.col("response_code").replace_strict(SEND_STATUS, default=None, return_dtype=pl.String).alias("send_status"),
     )
@@ -92,7 +92,7 @@ def _numbered(send: pl.DataFrame) -> pl.DataFrame:
         pl.coalesce("invoke_id", "msg_id", "record_id").alias("message"),
         pl.col("reconsume_times").fill_null(0),
     ).sort("began_ts", "ts", "msg_id", "record_id")
-    before = ("broker_name", "ts", "began_ts")
+    before = (*PLACE, "ts", "began_ts")
     return ordered.with_columns(
         pl.int_range(1, pl.len() + 1, dtype=pl.Int32).over(TRIED).alias("attempt"),
         pl.col("record_id").shift(-1).over(TRIED).is_not_null().alias("was_retried"),
@@ -132,28 +132,27 @@ def _steps(ended_in: str, code: int | None) -> set[Step]:
 
 
 def _with_routes(tries: pl.DataFrame, changes: pl.DataFrame, queues: pl.DataFrame) -> pl.DataFrame:
-    """Add brokers, is_in_turn and the expected queue, by the route of the topic at that time, or the one before it.
+    """Add the expected queue, is_in_turn, position, queues and brokers, by the route of the topic at that time.
 
-    brokers: their number in the route. The turn is that of the producer's try before to the topic.
+    queues and brokers: their number in the route. A first try follows the producer's try before to the topic, a retry
+    the one that failed. A producer may still have the route before it.
     """
-    in_turn = pl.col("client_id").is_not_null() & ~pl.col("is_logged")
-    before = {"turn_broker_name": "broker_name", "turn_queue_id": "queue_id"}
+    is_named = pl.col("client_id").is_not_null() & ~pl.col("is_logged")
     rows = tries.with_columns(
-        pl.when(in_turn).then(pl.col(name).shift(1).over(*TURN, "is_logged")).alias(alias)
-        for alias, name in before.items()
+        pl.when(pl.col("attempt") > 1)
+        .then(f"previous_{name}")
+        .when(is_named)
+        .then(pl.col(name).shift(1).over(*TURN, "is_logged"))
+        .alias(f"turn_{name}")
+        for name in PLACE
     )
     for suffix, late in (("", 0), ("_late", ROUTE_S)):
-        rows = _with_route(rows, changes, late, f"route_id{suffix}")
-        rows = _with_positions(rows, queues, suffix)
-    expected = queues.select(
-        "route_id",
-        pl.col("position").alias("expected"),
-        pl.col("broker_name").alias("expected_broker_name"),
-        pl.col("queue_id").alias("expected_queue_id"),
-    )
-    placed = rows.join(expected, ["route_id", "expected"], how="left", maintain_order="left")
-    fits = [pl.col(f"position{suffix}") == pl.col(f"expected{suffix}") for suffix in ("", "_late")]
-    return placed.with_columns(pl.any_horizontal(each.fill_null(value=False) for each in fits).alias("is_in_turn"))
+        rows = _with_positions(_with_route(rows, changes, late, f"route_id{suffix}"), queues, suffix)
+    fits = [
+        pl.all_horizontal(pl.col(name) == pl.col(f"expected_{name}{suffix}") for name in PLACE)
+        for suffix in ("", "_late")
+    ]
+    return rows.with_columns(pl.any_horizontal(each.fill_null(value=False) for each in fits).alias("is_in_turn"))
 
 
 def _with_route(rows: pl.DataFrame, changes: pl.DataFrame, late_s: int, name: str) -> pl.DataFrame:
@@ -175,24 +174,19 @@ def _with_route(rows: pl.DataFrame, changes: pl.DataFrame, late_s: int, name: st
 
 
 def _with_positions(rows: pl.DataFrame, queues: pl.DataFrame, suffix: str) -> pl.DataFrame:
-    """Add the try's position in its route, the expected one and the number of brokers, with the suffix."""
+    """Add position, queues, brokers and the expected queue by a route; their names end with the suffix."""
     route = f"route_id{suffix}"
-    of_try = queues.select(
-        pl.col("route_id").alias(route),
-        "broker_name",
-        "queue_id",
-        pl.col("position").alias(f"position{suffix}"),
-        pl.col("queues").alias(f"queues{suffix}"),
-        pl.col("brokers").alias(f"brokers{suffix}"),
-    )
-    of_turn = queues.select(
-        pl.col("route_id").alias(route),
-        pl.col("broker_name").alias("turn_broker_name"),
-        pl.col("queue_id").alias("turn_queue_id"),
-        ((pl.col("position") + 1) % pl.col("queues")).alias(f"expected{suffix}"),
-    )
-    placed = rows.join(of_try, [route, "broker_name", "queue_id"], how="left", maintain_order="left")
-    return placed.join(of_turn, [route, "turn_broker_name", "turn_queue_id"], how="left", maintain_order="left")
+    known = queues.rename({"route_id": route})
+    of_try = known.select(route, *PLACE, *(pl.col(name).alias(f"{name}{suffix}") for name in OF_ROUTE))
+    after = [f"{which}_{name}" for which in ("next", "retry") for name in PLACE]
+    of_turn = known.select(route, *(pl.col(name).alias(f"turn_{name}") for name in PLACE), *after)
+    placed = rows.join(of_try, [route, *PLACE], how="left", maintain_order="left")
+    turned = placed.join(of_turn, [route, *(f"turn_{name}" for name in PLACE)], how="left", maintain_order="left")
+    is_retry = pl.col("attempt") > 1
+    return turned.with_columns(
+        pl.when(is_retry).then(f"retry_{name}").otherwise(f"next_{name}").alias(f"expected_{name}{suffix}")
+        for name in PLACE
+    ).drop(after)
 
 
 def _verdict() -> pl.Expr:

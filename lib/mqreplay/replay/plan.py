@@ -187,7 +187,7 @@ class Replay:
         shared = SendInput(context.with_tables(), *publish_routes(context.small["route"], asked["topic"]))
         if asked.is_empty():
             none = self._rows.silver("send", pl.lit(False))
-            return send_result(send_tries(none, shared.route_changes, shared.route_queues), shared)
+            return send_result(send_tries(none, shared.publish_changes, shared.publish_queues), shared)
         shards = deal(count_buckets(buckets(asked, TOPIC)))
         return merged(list(self.runner.run(SEND_PASS, shards, shared)))
 

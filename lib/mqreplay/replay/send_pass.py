@@ -20,7 +20,6 @@ from mqreplay.replay.day import DayRows
 from mqreplay.replay.judged_rows import JudgedRows, counted_rows
 
 TOPIC: Final = key_of(("topic",))
-TABLE: Final = "gold.send_attempt"
 
 
 @dataclass(frozen=True)
@@ -37,16 +36,16 @@ class SendInput:
     """The context, and what publish_routes.py returns for the topics of all sends."""
 
     context: ReplayContext
-    route_changes: pl.DataFrame
-    route_queues: pl.DataFrame
+    publish_changes: pl.DataFrame
+    publish_queues: pl.DataFrame
 
 
 def judge_sends(source: RowSource, shard: Shard, shared: SendInput, gold: GoldRows) -> SendResult:
     """Judge the sends to some topics."""
     context = shared.context
     send = DayRows(context.day, source).silver("send", shard, context.skew)
-    tries = send_tries(send, shared.route_changes, shared.route_queues)
-    gold.add(TABLE, stored_rows(tries.filter(context.day.judged)))
+    tries = send_tries(send, shared.publish_changes, shared.publish_queues)
+    gold.add("gold.send_attempt", stored_rows(tries.filter(context.day.judged)))
     return send_result(tries, shared)
 
 
@@ -55,10 +54,10 @@ def send_result(tries: pl.DataFrame, shared: SendInput) -> SendResult:
     limits = shared.context.settings.findings
     of_nobody = tries.filter(shared.context.day.judged).with_columns(pl.lit(None, pl.String).alias("consumer_group"))
     return SendResult(
-        counted_rows(TABLE, of_nobody),
+        counted_rows("gold.send_attempt", of_nobody),
         send_runs(failed_tries(tries), limits.same_cause_gap_s),
-        avoided_brokers(tries, shared.route_changes, shared.route_queues, limits.avoided_s),
+        avoided_brokers(tries, shared.publish_changes, shared.publish_queues, limits.avoided_s),
     )
 
 
-SEND_PASS: Final = Pass(judge_sends, (PassTable("silver.send", TOPIC),), (TABLE,))
+SEND_PASS: Final = Pass(judge_sends, (PassTable("silver.send", TOPIC),), ("gold.send_attempt",))

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Final
 
 import polars as pl
 
+from mqreplay.core.message_queue import MessageQueue
+from mqreplay.core.select_queue import select_one_message_queue
 from mqreplay.core.topic_route import BrokerData, QueueData, TopicRouteData, topic_publish_info
 from mqreplay.evidence.arrays.distinct import distinct_rows
 from mqreplay.evidence.time_spans import INSTANT
@@ -20,6 +23,11 @@ QUEUES: Final[dict[str, pl.DataType]] = {
     "queue_id": pl.Int32(),
     "queues": pl.Int64(),  # of the topic
     "brokers": pl.Int64(),  # of the topic
+    # The queue that a producer takes after this one, and the one that it takes if this one failed.
+    "next_broker_name": pl.String(),
+    "next_queue_id": pl.Int32(),
+    "retry_broker_name": pl.String(),
+    "retry_queue_id": pl.Int32(),
 }
 
 
@@ -27,7 +35,8 @@ def publish_routes(route: pl.DataFrame, topics: pl.Series) -> tuple[pl.DataFrame
     """Return when the route of each topic changed (columns CHANGES), and the queues of each route (QUEUES).
 
     ``route`` are rows of silver.route, ``topics`` the topics that count. Static topics are left out: brokers know them
-    by other queue ids than clients do. Follows MQClientInstance#topicRouteData2TopicPublishInfo.
+    by other queue ids than clients do. Follows MQClientInstance#topicRouteData2TopicPublishInfo,
+    TopicPublishInfo#selectOneMessageQueue.
     """
     is_known = pl.col("queue_datas").is_not_null() & pl.col("broker_datas").is_not_null()
     is_plain = pl.col("queue_mappings").is_null() & pl.col("topic").is_in(topics.unique().implode())
@@ -44,12 +53,18 @@ def publish_routes(route: pl.DataFrame, topics: pl.Series) -> tuple[pl.DataFrame
     ids = pl.Series("route_id", found, pl.Int64).gather(place)
     changes = answered.select("topic", "known_ts").with_columns(ids).sort("topic", "known_ts", "route_id")
     is_change = pl.col("route_id").ne_missing(pl.col("route_id").shift(1).over("topic"))
-    rows = [
-        (number, position, broker, queue_id, len(queues), len({name for name, _ in queues}))
-        for queues, number in numbers.items()
-        for position, (broker, queue_id) in enumerate(queues)
-    ]
+    rows = [(number, *row) for queues, number in numbers.items() for row in _turns(queues)]
     return changes.filter(is_change).cast(CHANGES), pl.DataFrame(rows, QUEUES, orient="row")
+
+
+def _turns(queues: tuple[tuple[str, int], ...]) -> Iterator[tuple[object, ...]]:
+    """Yield the columns QUEUES of each queue of a route, after route_id."""
+    listed = [MessageQueue("", *queue) for queue in queues]
+    brokers = len({queue.broker_name for queue in listed})
+    for position, queue in enumerate(listed):
+        after = select_one_message_queue(listed, position).mq
+        retry = select_one_message_queue(listed, position, queue.broker_name).mq
+        yield position, *queue[1:], len(listed), brokers, *after[1:], *retry[1:]
 
 
 def _queues(

@@ -59,7 +59,7 @@ def test_what_it_tells(unpacked):
     folder, reported = unpacked
     assert reported["records"] == {
         **{"pull_log": 2172, "offset_commits": 1932, "heartbeats": 852, "consumer_lists": 736, "lock_requests": 34},
-        **{"server_requests": 308, "routes": 405, "cluster_info": 130, "topic_stats": 154},
+        **{"server_requests": 308, "routes": 405, "cluster_info": 130, "topic_stats": 154, "sends": 1353},
     }
     assert reported["left_out"] == {"records whose body tcpdump cut: capture with -s 0": 516}, (
         "it was taken with -s 1500"
