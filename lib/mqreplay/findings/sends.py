@@ -74,11 +74,12 @@ UNSAFE_MEND: Final = {
 def send_runs(sends: pl.DataFrame, gap_s: int) -> pl.DataFrame:
     """Return runs of sends of one BY, each at most ``gap_s`` seconds after the one before.
 
-    Columns: BY, those of `pull_runs`, of NARROW, and given_up, the messages without another try. ``sends`` has
-    failed_sends.SENDS.
+    Columns: BY, those of `pull_runs`, of NARROW, and the numbers of messages without another try (given_up)
+    or perhaps without (open_ends). ``sends`` has failed_sends.SENDS.
     """
     given_up = pl.col("is_last").sum().cast(pl.Int64).alias("given_up")
-    return pull_runs(sends, BY, {name: name for name in NARROW}, gap_s, given_up)
+    open_ends = pl.col("is_last").is_null().sum().cast(pl.Int64).alias("open_ends")
+    return pull_runs(sends, BY, {name: name for name in NARROW}, gap_s, given_up, open_ends)
 
 
 def find(evidence: FindingEvidence, limits: Limits) -> pl.DataFrame:
@@ -106,7 +107,7 @@ SEND_FAILED = FindingKind(
     " nowhere, or, after a lost answer, stored without the producer's knowledge.",
     rule="A broker answered a send with a code that no SendStatus has, the producer tried again after no answer, or its"
     " log (produce_log) or rocketmq_client.log has an error; an interrupted thread does not count. Fewer than"
-    " failed_sends messages that were given up are info.",
+    " failed_sends messages that were given up, or may have been, are info.",
     follows="DefaultMQProducerImpl#sendDefaultImpl, MQClientAPIImpl#processSendResponse",
     advice=ADVICE,
     confidence=1.0,
@@ -160,7 +161,7 @@ SENDS_AVOID_BROKER = FindingKind(
 
 
 def _joined(runs: pl.DataFrame, gap_s: int, table: str) -> pl.DataFrame:
-    joined = joined_runs(runs, BY, NARROW, gap_s, table, pl.col("given_up").sum())
+    joined = joined_runs(runs, BY, NARROW, gap_s, table, pl.col("given_up", "open_ends").sum())
     return joined.with_columns(pl.lit(table).alias("table_name"))
 
 
@@ -217,12 +218,15 @@ def send_failed(found: pl.DataFrame, cluster: str, least: int) -> pl.DataFrame:
         pl.format(" (code {})", "response_code"),
         pl.format(": {}", "failure"),
         pl.when(pl.col("given_up") > 0).then(pl.format("; {} {} given up", given_up, were)),
+        pl.when(pl.col("open_ends") > 0).then(pl.lit("; whether later tries succeeded is not recorded")),
         pl.lit("."),
         ignore_nulls=True,
     )
     mends = {words: MEND[mend] for words, mend in MENDS.items() if mend in MEND}
     advice = pl.col("failure").replace_strict(mends, default=ADVICE, return_dtype=pl.String)
-    severity = pl.when(pl.col("given_up") >= least).then(pl.lit("warning")).otherwise(pl.lit("info"))
+    severity = (
+        pl.when(pl.col("given_up") + pl.col("open_ends") >= least).then(pl.lit("warning")).otherwise(pl.lit("info"))
+    )
     return finding(found, SEND_FAILED, cluster, severity=severity, summary=summary, advice=advice)
 
 

@@ -48,10 +48,13 @@ OTHER: Final = Refusal(UNKNOWN, "another reason")
 # Where no broker answered.
 NO_ROUTE: Final = Refusal(ROUTE, "no broker of the topic was known")
 NO_ANSWER: Final = Refusal(SILENT, "no answer within the time of the send")
+LOGGED: Final = Refusal(SILENT, "rocketmq_client.log of the producer has the exceptions")
 NO_BROKER: Final = r"No route info of this topic|The broker\[[^\]]*\] not exist|No name server address"
 # Not a failure of a broker: the application ended or interrupted the thread.
 INTERRUPTED: Final = r"^(?:java\.lang\.)?InterruptedException"
-MENDS: Final = {each.words: each.mend for each in (*REFUSALS.values(), OTHER, NO_ROUTE, NO_ANSWER)}
+MENDS: Final = {each.words: each.mend for each in (*REFUSALS.values(), OTHER, NO_ROUTE, NO_ANSWER, LOGGED)}
+# A try that waited for so long, and the next one took a tenth of it or less.
+LONG_MS, LESS = 1_000, 10
 SAFE: Final = "SEND_OK"
 UNSAFE: Final = tuple(status for status in SEND_STATUS.values() if status != SAFE)
 SENDS: Final[dict[str, pl.DataType]] = {
@@ -63,24 +66,34 @@ SENDS: Final[dict[str, pl.DataType]] = {
     "response_code": pl.Int32(),
     "failure": pl.String(),  # words of a Refusal; null: stored, but not safely
     "send_status": pl.String(),  # of UNSAFE; null: not stored
-    "is_last": pl.Boolean(),  # no other try of the message is known to follow
+    "is_last": pl.Boolean(),  # no other try of the message follows; null: not known
     "record_id": pl.String(),
 }
 
 
 def failed_tries(tries: pl.DataFrame) -> pl.DataFrame:
-    """Return the tries of `send_tries` that failed or are not safe; columns SENDS."""
+    """Return the tries of `send_tries` that failed or are not safe; columns SENDS.
+
+    A retry that failed at once, because the try before had used up the time of the send, is no failure of its broker.
+    """
     is_unsafe = pl.col("send_status").is_in(UNSAFE).fill_null(value=False)
-    found = tries.filter(failed() | is_unsafe)
-    has_code = pl.col("response_code").is_not_null()
-    failure = pl.when(has_code).then(_refusal("remark")).otherwise(pl.lit(NO_ANSWER.words))
-    unsafe = pl.when(is_unsafe).then("send_status")
+    waited_ms = (pl.col("began_ts") - pl.col("previous_began_ts")).dt.total_milliseconds()
+    has_no_time = pl.col("is_logged") & (waited_ms >= LONG_MS) & (pl.col("cost_ms") * LESS < waited_ms)
+    found = tries.filter((failed() & ~has_no_time.fill_null(value=False)) | is_unsafe)
+    is_logged = pl.col("outcome") == FAILED
+    failure = (
+        pl.when(pl.col("response_code").is_not_null())
+        .then(_refusal("remark"))
+        .when(is_logged)
+        .then(pl.lit(LOGGED.words))
+        .otherwise(pl.lit(NO_ANSWER.words))
+    )
     return _sends(
         found.with_columns(
             pl.when(~is_unsafe).then(failure).alias("failure"),
-            unsafe.alias("send_status"),
-            # A log does not have the try that succeeds.
-            (~pl.col("was_retried") & (pl.col("outcome") != FAILED)).alias("is_last"),
+            pl.when(is_unsafe).then("send_status").alias("send_status"),
+            # A log lacks the try that succeeds.
+            pl.when("was_retried").then(pl.lit(value=False)).when(~is_logged).then(pl.lit(value=True)).alias("is_last"),
         )
     )
 
