@@ -35,6 +35,7 @@ NAMED = {
     "compute_pull_from_where",
     "try_lock",
     "flow_control",
+    "send_status",
     "status_windows",
     "allocate_for_pop",
     "pop_init_offset",

@@ -16,11 +16,13 @@ from mqreplay.evidence.brokers.slave_reads import slave_reads
 from mqreplay.evidence.lags.growing_lag import advances_of_shard
 from mqreplay.evidence.lags.revive_lags import revive_lags_of_shard
 from mqreplay.evidence.members.ownership import pulled_queues_of_shard
+from mqreplay.evidence.messages.avoided_brokers import AVOIDED
 from mqreplay.evidence.messages.deliveries import (
     max_reconsume_times_of_shard,
     redelivered_messages,
     repeated_deliveries,
 )
+from mqreplay.evidence.messages.failed_sends import SENDS, failed_messages
 from mqreplay.evidence.messages.pop_orders import blocked_orders
 from mqreplay.evidence.offsets.asked_resets import asked_resets
 from mqreplay.evidence.offsets.odd_offsets import odd_offsets_of_answers, odd_offsets_of_shard
@@ -36,6 +38,7 @@ from mqreplay.findings.locks import blocked_locks
 from mqreplay.findings.messages import returned_ends_of_shard
 from mqreplay.findings.pulls import exceptional_pulls_of_shard
 from mqreplay.findings.refused import refused_runs_of_shard
+from mqreplay.findings.sends import send_runs
 from mqreplay.findings.shape import HIDDEN, INSTANT, SCHEMA, finding, none, that_reach
 from mqreplay.findings.shares import uneven_shares_of_shard
 from mqreplay.findings.snapshots import refused_snapshots
@@ -61,6 +64,7 @@ LIMITS = Limits(
     start_messages=1000,
     refused_s=10,
     lock_blocked_s=80,
+    failed_sends=5,
     retry_gap_s=7200,
     stale_slave_s=150,
     reset_reach_s=60,
@@ -73,9 +77,9 @@ NAMES = {
     *("dead_letter", "queue_count_changed", "duplicate_delivery", "torn_snapshot", "orphan_offset_key", "clock_skew"),
     "slow_failover",
     *("duplicate_client_id", "negative_offset", "start_skipped", "start_from_oldest"),
-    "pull_refused",
     "lock_blocked",
     *("slow_listener", "slow_broker"),
+    *("pull_refused", "send_failed", "not_stored", "sends_avoid_broker"),
 }
 GROUP = {"consumer_group": pl.String}
 SPAN = {"from_ts": INSTANT, "to_ts": INSTANT}
@@ -146,6 +150,9 @@ def evidence_of(**silver: list[dict]) -> FindingEvidence:
         repeated_deliveries=repeated_deliveries(consume, unshared),
         redelivered_messages=redelivered_messages(consume),
         max_reconsume_times=max_reconsume_times_of_shard(consume),
+        failed_tries=send_runs(pl.DataFrame(schema=SENDS), LIMITS.same_cause_gap_s),
+        failed_messages=send_runs(failed_messages(table("produce")), LIMITS.same_cause_gap_s),
+        avoided_brokers=pl.DataFrame(schema=AVOIDED),
         returned_ends=returned_ends_of_shard(pull),
         orphan_offsets=orphans_of_shard(table("offset_change"), table("topic_config")),
         odd_offsets=pl.concat(

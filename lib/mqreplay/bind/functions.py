@@ -19,7 +19,7 @@ from mqreplay.bind.pop_functions import (
     revive_deadline,
 )
 from mqreplay.bind.sql_types import QUEUE
-from mqreplay.core import allocation, offset_store, pull_answer, pull_node, query_offset
+from mqreplay.core import allocation, offset_store, pull_answer, pull_node, query_offset, send_retry
 from mqreplay.core import flow_control as cache_limits
 from mqreplay.core import slave_suggestion as memory
 from mqreplay.core import status_windows as group_windows
@@ -202,6 +202,15 @@ compute_pull_from_where = BoundFunction(
     "queue, or for the offset of a time.",
     "RebalancePushImpl#computePullFromWhere",
     ("CONSUME_FROM_LAST_OFFSET", -1, "pay", 90),
+)
+send_status = BoundFunction(
+    "send_status",
+    send_retry.send_status,
+    "response_code INT NOT NULL",
+    "STRING",
+    "The SendStatus that a broker's answer to a send means to the producer; NULL for a code that is an exception.",
+    "MQClientAPIImpl#processSendResponse",
+    (10,),
 )
 
 try_lock = BoundFunction(

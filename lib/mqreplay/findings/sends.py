@@ -200,6 +200,12 @@ def _broker() -> pl.Expr:
     return role.fill_null("") + pl.col("broker_name")
 
 
+def _within() -> pl.Expr:
+    """Return the time of each row in words; null for one instant."""
+    lasts = pl.col("to_ts") > pl.col("from_ts")
+    return pl.when(lasts).then(pl.format(" within {}", whole_seconds("from_ts", "to_ts")))
+
+
 def _capital(text: pl.Expr) -> pl.Expr:
     return text.str.slice(0, 1).str.to_uppercase() + text.str.slice(1)
 
@@ -214,7 +220,7 @@ def send_failed(found: pl.DataFrame, cluster: str, least: int) -> pl.DataFrame:
         topic,
         pl.lit(" failed"),
         pl.format(" on {}", _broker()),
-        pl.format(" within {}", whole_seconds("from_ts", "to_ts")),
+        _within(),
         pl.format(" (code {})", "response_code"),
         pl.format(": {}", "failure"),
         pl.when(pl.col("given_up") > 0).then(pl.format("; {} {} given up", given_up, were)),
@@ -236,7 +242,9 @@ def not_stored(found: pl.DataFrame, cluster: str, least: int) -> pl.DataFrame:
         _capital(_broker().fill_null("a broker")),
         pl.format(" acknowledged {}", counted("pulls", "message")),
         pl.format(" of {}", "topic").fill_null(" of several topics"),
-        pl.format(" as {} within {}: ", "send_status", whole_seconds("from_ts", "to_ts")),
+        pl.format(" as {}", "send_status"),
+        _within().fill_null(""),
+        pl.lit(": "),
         pl.col("send_status").replace_strict(UNSAFE_WHY, default="", return_dtype=pl.String),
         pl.lit("."),
     )

@@ -90,6 +90,14 @@ def test_an_empty_result() -> None:
             f"messageQueueChanged g %RETRY%pay-group [{MQ}] [{MQ}]",
             client_facts.Broadcast("g", "%RETRY%pay-group", [QUEUE]),
         ),
+        (
+            f"sendKernelImpl exception, resend at once, InvokeID: -7817588880724309586, RT: 2ms, Broker: {MQ}",
+            client_facts.SendFailed("-7817588880724309586", 2, QUEUE, False),
+        ),
+        (
+            f"sendKernelImpl exception, throw exception, InvokeID: 6913503303491791042, RT: 1ms, Broker: {MQ}",
+            client_facts.SendFailed("6913503303491791042", 1, QUEUE, True),
+        ),
         ("RebalanceService service started", None),
     ],
 )

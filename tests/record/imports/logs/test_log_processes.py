@@ -163,3 +163,21 @@ def test_a_torn_or_damaged_file_is_reported_and_the_rest_read(tmp_path: Path) ->
     assert records["rebalance_log"]
     assert any("cut short" in note for note in report.notes)
     assert [path for path, _ in report.not_recognised] == ["rocketmq_client.log.gz"]
+
+
+FAILED = (
+    "sendKernelImpl exception, resend at once, InvokeID: 7, RT: 4000ms, Broker: MessageQueue [topic=t, brokerName=b"
+)
+
+
+def test_a_failed_send_names_its_client_if_the_process_has_one(tmp_path: Path) -> None:
+    created = "Created a new client Instance, InstanceIndex:{0}, ClientID:c{0}, ClientConfig:x"
+    lines = [created.format(0), f"{FAILED}, queueId=1]", created.format(1), f"{FAILED}, queueId=2]"]
+    heads = [f"2026-11-21 02:40:0{second},000 INFO RocketmqClient - {line}" for second, line in enumerate(lines)]
+    (tmp_path / "rocketmq_client.log").write_text("\n".join(heads) + "\n")
+    records, _ = imported(tmp_path)
+    shown = [
+        tuple(one.get(name) for name in ("client_id", "invoke_id", "cost_ms", "queue_id")) for one in records["sends"]
+    ]
+    assert shown == [("c0", "7", 4000, 1), (None, "7", 4000, 2)]
+    assert {one["source"] for one in records["sends"]} == {"client_log"}

@@ -103,12 +103,17 @@ def heartbeat_record(ts: int, sent: log.HeartbeatSent | None, fact: log.Heartbea
 
 def send_record(ts: int, client_id: str | None, fact: log.SendFailed) -> Record:
     """Return the record of a failed try of a send, written when it had failed."""
-    exceptions = "InterruptedException" if fact.interrupted else "an exception, in the next lines of the log"
-    record: dict[str, object] = {"ts": ts, "topic": fact.queue.topic, "queue_id": fact.queue.queue_id}
-    record |= {"broker_name": fact.queue.broker_name, "invoke_id": fact.invoke_id, "cost_ms": fact.cost_ms}
-    if client_id is not None:
-        record["client_id"] = client_id
-    return "sends", {**record, "error": exceptions, "source": SOURCE}
+    return "sends", {
+        "ts": ts,
+        "client_id": client_id,
+        "topic": fact.queue.topic,
+        "queue_id": fact.queue.queue_id,
+        "broker_name": fact.queue.broker_name,
+        "invoke_id": fact.invoke_id,
+        "cost_ms": fact.cost_ms,
+        "error": "InterruptedException" if fact.interrupted else "an exception, in the next lines of the log",
+        "source": SOURCE,
+    }
 
 
 def unregister_record(ts: int, client_id: str, fact: log.Unregistered) -> Record:

@@ -1,0 +1,132 @@
+"""Failed sends, messages that are not safe, and avoided brokers, as findings."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import polars as pl
+import pytest
+
+from evidence_keys import keys_of
+from findings.test_every import LIMITS, evidence_of
+from mqreplay.evidence.messages.avoided_brokers import AVOIDED, ISOLATED, NOT_IN_ROUTE
+from mqreplay.evidence.messages.failed_sends import SENDS
+from mqreplay.findings.sends import find, send_runs
+from mqreplay.findings.shape import SCHEMA
+from silver_moments import at
+
+Row = dict[str, Any]
+STORE = "its store took no messages"
+TRY = {"topic": "t", "broker_name": "a", "broker_id": 0, "client_id": "c", "response_code": 14, "failure": STORE}
+TRY |= {"is_last": True}
+SILENT = {
+    "topic": "t",
+    "broker_name": None,
+    "broker_id": None,
+    "response_code": None,
+    "is_last": True,
+    "client_id": None,
+}
+SILENT |= {"failure": "no answer within the time of the send"}
+OUTAGE = {"broker_name": "b", "broker_id": 0, "from_ts": at(0), "to_ts": at(90), "errors": 1, "polled": True}
+OUTAGE |= {"keys": []}
+SPAN = {"client_id": "c", "topic": "t", "broker_name": "a", "from_ts": at(0), "to_ts": at(40), "cause": ISOLATED}
+SPAN |= {"passed": 8, "record_id": "r9"}
+
+
+def runs(base: Row, differs: tuple[Row, ...]) -> pl.DataFrame:
+    listed = [{"request_ts": at(n), "record_id": f"r{n}"} | base | row for n, row in enumerate(differs)]
+    return send_runs(pl.DataFrame(listed, SENDS), LIMITS.same_cause_gap_s)
+
+
+def found(
+    *tries: Row, messages: tuple[Row, ...] = (), outages: tuple[Row, ...] = (), spans: tuple[Row, ...] = ()
+) -> list[Row]:
+    evidence = dataclasses.replace(
+        evidence_of(outages=list(outages)),
+        failed_tries=runs(TRY, tries),
+        failed_messages=runs(SILENT, messages),
+        avoided_brokers=pl.DataFrame(list(spans), AVOIDED),
+    )
+    made = find(evidence, LIMITS)
+    assert dict(made.schema) == SCHEMA
+    return made.sort("kind", "from_ts").rows(named=True)
+
+
+def test_a_broker_that_refuses_sends() -> None:
+    (row,) = found(*[{}] * 4, {"is_last": False}, {"is_last": True, "request_ts": at(60)})
+    assert row["summary"] == (
+        "6 sends to t failed on the master of a within 60 s (code 14): its store took no messages;"
+        " 5 messages were given up."
+    )
+    assert (row["kind"], row["severity"], row["topic"], row["broker_name"]) == ("send_failed", "warning", "t", "a")
+    assert "commitLogDiskRatio" in row["advice"]
+    assert len(keys_of(row["evidence"])) == 6
+
+
+def test_few_messages_and_tries_that_succeeded_elsewhere_are_info() -> None:
+    (row,) = found({}, {})
+    assert row["severity"] == "info"
+    (row,) = found(*[{"is_last": False}] * 9, {"is_last": False, "topic": "u"})
+    assert (row["severity"], row["topic"]) == ("info", None)
+    assert row["summary"].startswith("10 sends to several topics failed")
+    (row,) = found(*[{"is_last": None}] * 9)
+    assert row["severity"] == "warning", "a log that lacks tries that succeed proves nothing"
+    assert row["summary"].endswith("; whether later tries succeeded is not recorded.")
+
+
+def test_codes_and_brokers_are_apart_and_so_are_two_times() -> None:
+    assert len(found({}, {"response_code": 16, "failure": "x"}, {"broker_name": "b"}, {"request_ts": at(900)})) == 4
+
+
+def test_a_producers_log_without_a_broker_gets_the_only_master_that_was_down() -> None:
+    (row,) = found(messages=({}, {"topic": "u"}), outages=(OUTAGE,))
+    assert (row["broker_name"], row["broker_id"]) == ("b", 0)
+    assert row["summary"] == (
+        "2 sends to several topics failed on the master of b within 1 s: no answer within the time of the send;"
+        " 2 messages were given up."
+    )
+    two = (OUTAGE, OUTAGE | {"broker_name": "a"})
+    for outages in (two, (), (OUTAGE | {"to_ts": at(-1)},), (OUTAGE | {"broker_id": 1},)):
+        (row,) = found(messages=({},), outages=outages)
+        assert row["broker_name"] is None
+        assert row["summary"].startswith("1 send to t failed: no answer within")
+
+
+def test_what_packets_show_is_not_reported_by_the_log_again() -> None:
+    (row,) = found({}, messages=({"response_code": 14, "failure": STORE},))
+    assert row["broker_name"] == "a"
+    assert len(found({}, messages=({"response_code": 14, "failure": STORE, "request_ts": at(500)},))) == 2
+
+
+@pytest.mark.parametrize(
+    ("status", "why", "mend"),
+    [
+        ("SLAVE_NOT_AVAILABLE", "no slave was close enough to the master", "start the slave"),
+        ("FLUSH_SLAVE_TIMEOUT", "no slave had them in time", "network"),
+        ("FLUSH_DISK_TIMEOUT", "the disk did not have them in time", "iostat"),
+    ],
+)
+def test_messages_that_are_stored_but_not_safe(status: str, why: str, mend: str) -> None:
+    unsafe = {"failure": None, "send_status": status, "response_code": 11}
+    (row,) = found(*[unsafe] * 5)
+    assert row["summary"] == f"The master of a acknowledged 5 messages of t as {status} within 4 s: {why}."
+    assert (row["kind"], row["severity"]) == ("not_stored", "warning")
+    assert mend in row["advice"]
+    (row,) = found(unsafe)
+    assert row["severity"] == "info"
+
+
+def test_an_avoided_broker() -> None:
+    (row,) = found(spans=(SPAN, SPAN | {"client_id": "d", "record_id": "r8"}))
+    assert row["summary"] == (
+        "2 producers sent nothing to a for 40 s, and 16 messages to other brokers: a send to it had failed"
+        " (MQFaultStrategy)."
+    )
+    assert (row["kind"], row["severity"], row["client_id"]) == ("sends_avoid_broker", "info", None)
+    assert keys_of(row["evidence"]) == ["record_id=r8", "record_id=r9"]
+    (row,) = found(spans=(SPAN | {"cause": NOT_IN_ROUTE},))
+    assert (
+        row["summary"] == "1 producer sent nothing to a for 40 s, and 8 messages to other brokers: its route lacked it."
+    )
