@@ -119,7 +119,7 @@ class FindingSettings:
     failed_sends: int = setting(
         5,
         "message",
-        "fewer messages that producers gave up, or that are not safe, are info",
+        "fewer messages that producers could not send, or that are not safe, are info",
         "Set it to 1 if no send may fail.",
         most=1_000_000_000,
     )

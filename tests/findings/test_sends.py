@@ -58,7 +58,7 @@ def test_a_broker_that_refuses_sends() -> None:
     (row,) = found(*[{}] * 4, {"is_last": False}, {"is_last": True, "request_ts": at(60)})
     assert row["summary"] == (
         "6 sends to t failed on the master of a within 60 s (code 14): its store took no messages;"
-        " 5 messages were given up."
+        " no later try sent 5 messages."
     )
     assert (row["kind"], row["severity"], row["topic"], row["broker_name"]) == ("send_failed", "warning", "t", "a")
     assert "commitLogDiskRatio" in row["advice"]
@@ -85,7 +85,7 @@ def test_a_producers_log_without_a_broker_gets_the_only_master_that_was_down() -
     assert (row["broker_name"], row["broker_id"]) == ("b", 0)
     assert row["summary"] == (
         "2 sends to several topics failed on the master of b within 1 s: no answer within the time of the send;"
-        " 2 messages were given up."
+        " no later try sent 2 messages."
     )
     two = (OUTAGE, OUTAGE | {"broker_name": "a"})
     for outages in (two, (), (OUTAGE | {"to_ts": at(-1)},), (OUTAGE | {"broker_id": 1},)):

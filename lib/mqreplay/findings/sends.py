@@ -74,12 +74,12 @@ UNSAFE_MEND: Final = {
 def send_runs(sends: pl.DataFrame, gap_s: int) -> pl.DataFrame:
     """Return runs of sends of one BY, each at most ``gap_s`` seconds after the one before.
 
-    Columns: BY, those of `pull_runs`, of NARROW, and the numbers of messages without another try (given_up)
+    Columns: BY, those of `pull_runs`, of NARROW, and the numbers of messages without another try (unsent)
     or perhaps without (open_ends). ``sends`` has failed_sends.SENDS.
     """
-    given_up = pl.col("is_last").sum().cast(pl.Int64).alias("given_up")
+    unsent = pl.col("is_last").sum().cast(pl.Int64).alias("unsent")
     open_ends = pl.col("is_last").is_null().sum().cast(pl.Int64).alias("open_ends")
-    return pull_runs(sends, BY, {name: name for name in NARROW}, gap_s, given_up, open_ends)
+    return pull_runs(sends, BY, {name: name for name in NARROW}, gap_s, unsent, open_ends)
 
 
 def find(evidence: FindingEvidence, limits: Limits) -> pl.DataFrame:
@@ -103,18 +103,18 @@ _NEEDS = (Need("sends", or_recorded=("produce_log",)),)
 SEND_FAILED = FindingKind(
     name="send_failed",
     find=find,
-    meaning="Brokers refused messages of producers, or did not answer in time. A message that was given up is stored"
+    meaning="Brokers refused messages of producers, or did not answer in time. A message without a later try is stored"
     " nowhere, or, after a lost answer, stored without the producer's knowledge.",
     rule="A broker answered a send with a code that no SendStatus has, the producer tried again after no answer, or its"
     " log (produce_log) or rocketmq_client.log has an error; an interrupted thread does not count. Fewer than"
-    " failed_sends messages that were given up, or may have been, are info.",
+    " failed_sends messages without a later try, or perhaps without, are info.",
     follows="DefaultMQProducerImpl#sendDefaultImpl, MQClientAPIImpl#processSendResponse",
     advice=ADVICE,
     confidence=1.0,
     needs=_NEEDS,
     thresholds=("findings.same_cause_gap_s", "findings.failed_sends"),
     example="143 sends to several topics failed on the master of broker-b within 100 s: no answer within the time of"
-    " the send; 143 messages were given up.",
+    " the send; no later try sent 143 messages.",
     causes=(
         Cause("broker_down", same=("broker_name",), after_s=120, of_master=True),
         Cause("queue_count_changed", same=("topic",), after_s=300),
@@ -129,8 +129,8 @@ NOT_STORED = FindingKind(
     rule="An answer to a send had the code FLUSH_DISK_TIMEOUT, FLUSH_SLAVE_TIMEOUT or SLAVE_NOT_AVAILABLE, or a"
     " producer's log (produce_log) has such a status. Fewer than failed_sends messages are info.",
     follows="MQClientAPIImpl#processSendResponse, CommitLog#asyncPutMessage",
-    advice="Check the slave and the disk of the broker. Set retryAnotherBrokerWhenNotStoreOK in producers whose"
-    " messages must not be lost.",
+    advice="Check the slave and the disk of the broker: `mqadmin brokerStatus -b BROKER_ADDR -n NAMESRV`. Set"
+    " retryAnotherBrokerWhenNotStoreOK in producers whose messages must not be lost.",
     confidence=1.0,
     needs=_NEEDS,
     thresholds=("findings.same_cause_gap_s", "findings.failed_sends"),
@@ -161,7 +161,7 @@ SENDS_AVOID_BROKER = FindingKind(
 
 
 def _joined(runs: pl.DataFrame, gap_s: int, table: str) -> pl.DataFrame:
-    joined = joined_runs(runs, BY, NARROW, gap_s, table, pl.col("given_up", "open_ends").sum())
+    joined = joined_runs(runs, BY, NARROW, gap_s, table, pl.col("unsent", "open_ends").sum())
     return joined.with_columns(pl.lit(table).alias("table_name"))
 
 
@@ -211,10 +211,9 @@ def _capital(text: pl.Expr) -> pl.Expr:
 
 
 def send_failed(found: pl.DataFrame, cluster: str, least: int) -> pl.DataFrame:
-    """Return SEND_FAILED of joined runs; fewer than ``least`` messages that were given up are info."""
+    """Return SEND_FAILED of joined runs; fewer than ``least`` messages without a later try are info."""
     topic = pl.format(" to {}", "topic").fill_null(" to several topics")
-    given_up = counted("given_up", "message")
-    were = pl.when(pl.col("given_up") == 1).then(pl.lit("was")).otherwise(pl.lit("were"))
+    unsent = counted("unsent", "message")
     summary = pl.concat_str(
         counted("pulls", "send"),
         topic,
@@ -223,7 +222,7 @@ def send_failed(found: pl.DataFrame, cluster: str, least: int) -> pl.DataFrame:
         _within(),
         pl.format(" (code {})", "response_code"),
         pl.format(": {}", "failure"),
-        pl.when(pl.col("given_up") > 0).then(pl.format("; {} {} given up", given_up, were)),
+        pl.when(pl.col("unsent") > 0).then(pl.format("; no later try sent {}", unsent)),
         pl.when(pl.col("open_ends") > 0).then(pl.lit("; whether later tries succeeded is not recorded")),
         pl.lit("."),
         ignore_nulls=True,
@@ -231,7 +230,7 @@ def send_failed(found: pl.DataFrame, cluster: str, least: int) -> pl.DataFrame:
     mends = {words: MEND[mend] for words, mend in MENDS.items() if mend in MEND}
     advice = pl.col("failure").replace_strict(mends, default=ADVICE, return_dtype=pl.String)
     severity = (
-        pl.when(pl.col("given_up") + pl.col("open_ends") >= least).then(pl.lit("warning")).otherwise(pl.lit("info"))
+        pl.when(pl.col("unsent") + pl.col("open_ends") >= least).then(pl.lit("warning")).otherwise(pl.lit("info"))
     )
     return finding(found, SEND_FAILED, cluster, severity=severity, summary=summary, advice=advice)
 
