@@ -34,12 +34,8 @@ BREAK = {
     "to_ts": at(2),
     "size": 1,
 }
-TAGS = {
-    "consumer_group": pl.String,
-    "topic": pl.String,
-    "expressions": pl.List(pl.String),
-    "has_sql92": pl.Boolean,
-}
+SUBSCRIPTIONS = dict.fromkeys(("consumer_group", "topic", "sub_string", "expression_type"), pl.String)
+VERSIONS = ("4.9.7", "5.3.3")
 BROADCASTING = {"consumer_group": pl.String}
 QUEUE = (pl.coalesce("queue_topic", "topic"), "broker_name", "queue_id")
 
@@ -78,7 +74,7 @@ class Night:
         self.breaks.append({"consumer_group": group, "topic": group, "kind": kind} | offsets)
 
     def subscribe(self, group: str, *expressions: str, sql: bool = False) -> None:
-        self.tags.append((group, group, list(expressions), sql))
+        self.tags.append((group, group, "||".join(expressions), "SQL92" if sql else "TAG"))
 
     def plain(self, group: str, sent: int, given: Iterable[int], committed: int | None, *tags: str) -> None:
         """A topic of so many messages, of which the group was given some, and committed up to an offset."""
@@ -94,12 +90,12 @@ class Night:
         commits = rows("silver.offset_commit", COMMIT, self.commits)
         changes = rows("silver.offset_change", CHANGE, self.changes)
         broadcasting = pl.DataFrame({"consumer_group": self.broadcasting}, BROADCASTING)
-        tags = pl.DataFrame(self.tags, TAGS, orient="row")
+        subscriptions = pl.DataFrame(self.tags, SUBSCRIPTIONS, orient="row")
         breaks = rows("gold.offset_continuity", BREAK, self.breaks)
         by_queue = zip(*(dealt(frame, QUEUE, shards) for frame in (produce, consume, commits, changes)), strict=True)
         scope = audit_scope([scope_of_shard(*shard, broadcasting) for shard in by_queue])
         by_message = zip(*(dealt(frame, ["msg_id"], shards) for frame in (produce, consume)), strict=True)
-        counts = [message_counts_of_shard(*shard, scope, tags, breaks) for shard in by_message]
+        counts = [message_counts_of_shard(*shard, scope, subscriptions, VERSIONS, breaks) for shard in by_message]
         return delivery_audit(pl.concat(counts), scope)
 
 
@@ -156,6 +152,21 @@ def scenarios() -> Night:
     night.send("sql", range(5))
     night.give("sql", [0, 1, 4])
     night.commit("sql", 5)
+
+    # Filters that read tags or keys alone, and one whose properties were recorded.
+    for name, expression in (("sql of tags", "TAGS IS NOT NULL AND TAGS IN ('A', 'B')"), ("sql of keys", "KEYS = 'k'")):
+        night.subscribe(name, expression, sql=True)
+        night.send(name, range(3), key="k")
+        night.send(name, [3], tags="C", key="l")
+        night.give(name, [0, 1])
+        night.commit(name, 4)
+    night.subscribe("sql of properties", "a > 1 AND a_1 <> 'eu'", sql=True)
+    for offset, a in enumerate("2322"):
+        night.send("sql of properties", [offset], properties=f"KEYS\x01k\x02a_1\x01us\x02a\x01{a}\x02")
+    night.send("sql of properties", [4, 5], properties="KEYS\x01a\x02a_1\x01us\x02a\x011\x02")
+    night.send("sql of properties", [6], properties="")
+    night.give("sql of properties", [0, 1])
+    night.commit("sql of properties", 7)
 
     # Set to 999999 at 5, put back to the end (8), consumed on to 11 of 13.
     night.plain("beyond", 13, [*range(5), *range(8, 11)], None)

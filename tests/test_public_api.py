@@ -33,6 +33,8 @@ COLUMNS = {
     "expected_offset actual_offset skipped judgement reason",
     "failover_step": "broker_name broker_id outage_ts step ts happened expected_from expected_to namesrv_addr "
     "client_id judgement reason",
+    "retried_message": "consumer_group topic broker_name client_id msg_id sent_ts reconsume_times expected_topic "
+    "expected_delay_level due_ts stored_ts delivered_ts late_s judgement reason",
     "queue_owner": "consumer_group topic broker_name queue_id client_id from_ts to_ts source",
     "finding": "kind severity consumer_group topic broker_name broker_id queue_id client_id from_ts to_ts confidence "
     "summary advice evidence",

@@ -147,6 +147,11 @@ class FindingSettings:
         "retries of a group with at most this time between them are one finding; the longest delay level is 2 h",
         "When messageDelayLevel of the brokers has longer levels.",
     )
+    late_retry_s: int = seconds(
+        60,
+        "a retry that comes later after its due time is reported; clients find a new retry topic within 50 s",
+        "When retries of the groups may wait longer.",
+    )
     clock_skew_s: int = seconds(
         60,
         "a client clock that is off by more is corrected and reported; smaller differences are noise",

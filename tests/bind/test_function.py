@@ -36,6 +36,8 @@ NAMED = {
     "try_lock",
     "flow_control",
     "send_status",
+    "retry_delay_level",
+    "is_dead_letter",
     "status_windows",
     "allocate_for_pop",
     "pop_init_offset",

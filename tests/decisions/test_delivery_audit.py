@@ -43,6 +43,9 @@ def figures(row: dict) -> dict:
         ("no heartbeat", {"acknowledged": 5, "delivered": 4, "filtered": None, "lost": None}),
         ("no heartbeat and whole", {"acknowledged": 5, "delivered": 5}),
         ("sql", {"acknowledged": 5, "delivered": 3, "filtered": None, "lost": None}),
+        ("sql of tags", {"acknowledged": 4, "delivered": 2, "filtered": 1, "lost": 1}),
+        ("sql of keys", {"acknowledged": 4, "delivered": 2, "filtered": 1, "lost": 1}),
+        ("sql of properties", {"acknowledged": 7, "delivered": 2, "filtered": 3, "lost": 2}),
         ("no commit", {"acknowledged": 5, "delivered": 4, "lost": None}),
         ("by a slave's file", {"acknowledged": 5, "delivered": 3, "pending": 2}),
         ("by the file", {"acknowledged": 5, "delivered": 4, "lost": None}),
@@ -95,7 +98,10 @@ def test_order_is_counted_for_orderly_listeners_only(audit):
             "no heartbeat",
             "no heartbeat tells what the group subscribed to: messages without a delivery may not match it",
         ),
-        ("sql", "a SQL92 filter decides what the group receives: messages without a delivery may have been filtered"),
+        (
+            "sql",
+            "a SQL92 filter, and properties that are not known: messages without a delivery may have been filtered",
+        ),
         ("no commit", "no commit tells how far the group came: messages without a delivery may be pending"),
         (
             "unlogged",

@@ -25,7 +25,7 @@ MODULES = {
 # How many files one must read at most. A table that joins the results of several decisions needs more.
 MOST_FILES = {
     "gold.allocation": 8,
-    "gold.delivery_audit": 6,
+    "gold.delivery_audit": 7,
     "gold.failover_exposure": 7,
     "gold.failover_step": 16,
     "gold.flow_control": 13,
@@ -42,6 +42,7 @@ MOST_FILES = {
     "gold.queue_start": 7,
     "gold.replay_gap": 13,
     "gold.send_attempt": 5,
+    "gold.retried_message": 6,
     "gold.slave_suggestion": 5,
 }
 

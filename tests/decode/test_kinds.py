@@ -63,6 +63,7 @@ def test_a_later_recorders_fields_are_ignored(stem: str) -> None:
 OF_BODY = {
     "lock_requests": ("client_id", "consumer_group", "mq_set"),
     "pop_assignments": ("client_id", "consumer_group", "topic"),
+    "other_requests": ("consumer_group", "commitlog_offset", "delay_level"),
 }
 NEEDED = [
     (kind.stem, name) for kind in KINDS.values() for name in kind.required if name not in OF_BODY.get(kind.stem, ())
@@ -256,6 +257,12 @@ QUEUE_HELD = {"topic": "t", "broker_name": "b", "queue_id": 0}
         ("lock_requests", {"request": None}, "missing_field"),
         ("lock_requests", {"request": '{"clientId":"c","consumerGroup":"g","mqSet":[{}]}'}, "missing_field"),
         ("lock_requests", {"request": '{"clientId":"c"}'}, "missing_field"),
+        ("other_requests", {"request_code": 37}, "unknown_kind"),
+        ("other_requests", {"header": None}, "missing_field"),
+        ("other_requests", {"header": {"group": "g", "offset": 1}}, "missing_field"),
+        ("other_requests", {"header": {"group": "g", "offset": "1x", "delayLevel": 0}}, "wrong_type"),
+        ("other_requests", {"header": {"group": "g", "offset": 1, "delayLevel": 2**31}}, "bad_number"),
+        ("other_requests", {"header": {"group": "g", "offset": 1, "delayLevel": 0, "unitMode": "no"}}, "wrong_type"),
         ("topic_stats", {"body": "{}"}, "missing_field"),
         ("topic_stats", {"body": '{"offsetTable":{"q":1}}'}, "bad_key"),
         ("server_requests", {"ext": {"group": 5}}, "wrong_type"),

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from evidence_keys import evidence_of, keys_of
 from mqreplay.evidence.messages.deliveries import max_reconsume_times_of_shard, redelivered_messages
 from mqreplay.evidence.offsets.queue_ends import polled_ends
+from mqreplay.findings.failed_messages import dead_letters
 from mqreplay.findings.messages import (
-    dead_letters,
     retried_topics,
     retry_findings,
     returned_ends_of_shard,
@@ -21,6 +21,7 @@ from silver_moments import at
 from silver_rows import rows
 
 GAP_S, WARN = 120, 5
+RETRIED = rows("gold.retried_message", {}, [])
 PLACE = {"topic": "T", "queue_topic": "T", "broker_name": "b", "queue_id": 0, "reconsume_times": 0, "orderly": False}
 CONFIG = {"source_name": "b-0", "broker_name": "b", "broker_id": 0, "read_queue_nums": 1, "write_queue_nums": 1}
 PULL = {"consumer_group": "x", "client_id": "x", "broker_name": "b", "queue_id": 0, "queue_offset": 0, "broker_id": 0}
@@ -89,7 +90,7 @@ def judged(consumed: list[dict], shards: int = 1) -> pl.DataFrame:
     config = rows("silver.topic_config", CONFIG, CONFIGS)
     findings = [
         retry_findings(back, ends, "c", WARN, GAP_S),
-        dead_letters(back, tries, config, ends, "c", GAP_S),
+        dead_letters(RETRIED, back, tries, config, ends, "c", GAP_S),
     ]
     return pl.concat(findings).sort("finding_id")
 
@@ -166,7 +167,9 @@ def test_a_night_without_rows_has_no_findings() -> None:
     ends = returned_ends_of_shard(rows("silver.pull", PULL, []))
     for found in (
         retry_findings(redelivered_messages(consume), ends, "c", WARN, GAP_S),
-        dead_letters(redelivered_messages(consume), max_reconsume_times_of_shard(consume), config, ends, "c", GAP_S),
+        dead_letters(
+            RETRIED, redelivered_messages(consume), max_reconsume_times_of_shard(consume), config, ends, "c", GAP_S
+        ),
     ):
         assert found.is_empty()
         assert found.schema == pl.Schema(SCHEMA)

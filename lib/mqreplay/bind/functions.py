@@ -19,7 +19,7 @@ from mqreplay.bind.pop_functions import (
     revive_deadline,
 )
 from mqreplay.bind.sql_types import QUEUE
-from mqreplay.core import allocation, offset_store, pull_answer, pull_node, query_offset, send_retry
+from mqreplay.core import allocation, offset_store, pull_answer, pull_node, query_offset, send_back, send_retry
 from mqreplay.core import flow_control as cache_limits
 from mqreplay.core import slave_suggestion as memory
 from mqreplay.core import status_windows as group_windows
@@ -235,6 +235,27 @@ flow_control = BoundFunction(
     "its threshold; NULL if it pulls. An orderly consumer has no limit of the span.",
     "DefaultMQPushConsumerImpl#pullMessage",
     (1001, 3, 1000),
+)
+
+retry_delay_level = BoundFunction(
+    "retry_delay_level",
+    send_back.retry_delay_level,
+    "delay_level INT NOT NULL, reconsume_times INT NOT NULL",
+    "INT",
+    "The delay level of the next retry of a message that a consumer sends back. delay_level is the requested one, 0 if "
+    "the broker decides; reconsume_times counts the retries before. A broker uses its highest level for any above it.",
+    "SendMessageProcessor#consumerSendMsgBack",
+    (0, 2),
+)
+is_dead_letter = BoundFunction(
+    "is_dead_letter",
+    laws.is_dead_letter,
+    "delay_level INT NOT NULL, reconsume_times INT NOT NULL, retry_max_times INT NOT NULL, max_reconsume_times INT",
+    "BOOLEAN",
+    "Whether a message that a consumer sends back becomes a dead letter. retry_max_times is the setting of the group, "
+    "max_reconsume_times that of the request, which counts first; NULL: the client does not say.",
+    "SendMessageProcessor#consumerSendMsgBack",
+    (0, 16, 16, None),
 )
 
 status_windows = BoundFunction(

@@ -12,6 +12,7 @@ from mqreplay.core import (
     offset_store,
     pull_node,
     rebalance_lock_manager,
+    send_back,
 )
 from mqreplay.core.compute_pull_from import ConsumeFromWhere
 from mqreplay.core.message_queue import MessageQueue
@@ -149,3 +150,11 @@ def commit_offset(
     table = {key: dict(queues or {}) for key, queues in (offset_table or {}).items()}
     previous = consumer_offset_manager.commit_offset(table, group, topic, queue_id, offset)
     return Committed(previous, table)
+
+
+def is_dead_letter(
+    delay_level: int, reconsume_times: int, retry_max_times: int, max_reconsume_times: int | None = None
+) -> bool:
+    """Return send_back.is_dead_letter of a request of a client of 3.4.9 or later."""
+    request = send_back.SendBackRequest("", 0, delay_level, max_reconsume_times)
+    return send_back.is_dead_letter(request, send_back.RetryGroup(1, retry_max_times), reconsume_times)

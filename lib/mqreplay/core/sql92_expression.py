@@ -238,3 +238,22 @@ def create_in(left: Expression, elements: tuple[str, ...], negated: bool) -> In:
     if not isinstance(left, Property):
         raise RocketMQError(f"Expected a property for In expression, got: {left}")
     return In(left, elements, negated)
+
+
+def property_names(expression: Expression) -> frozenset[str]:
+    """Return the properties that a filter reads. No method of RocketMQ.
+
+    >>> sorted(property_names(Logic("&&", Comparison(">", Property("a"), Constant(1)), BooleanCast(Property("b")))))
+    ['a', 'b']
+    """
+    names: set[str] = set()
+    unread: list[Expression] = [expression]
+    while unread:
+        node = unread.pop()
+        if isinstance(node, Property):
+            names.add(node.name)
+        elif isinstance(node, (Comparison, Logic)):
+            unread += [node.left, node.right]
+        elif not isinstance(node, Constant):
+            unread.append(node.right)
+    return frozenset(names)

@@ -13,6 +13,7 @@ import polars as pl
 
 from mqreplay.evidence.messages.audit_scope import GROUP_QUEUE, GROUP_TOPIC, OF_QUEUE, QUEUE, AuditScope, confirmed
 from mqreplay.evidence.messages.deliveries import DELIVERY, DONE, once
+from mqreplay.evidence.messages.subscribed_messages import with_match
 
 BY_DAY = (*GROUP_TOPIC, "day")
 COUNTS = (
@@ -30,6 +31,7 @@ COUNTS = (
 DOUBTS = ("maybe_filtered", "by_sql", "no_heartbeat", "unknown_end", "unlogged")
 IN_SHARD = (*(name for name in COUNTS if name != "out_of_order"), *DOUBTS)
 MESSAGE_ID = (*GROUP_TOPIC, "msg_id")
+MISSING = (pl.col("deliveries") + pl.col("tries") == 0).fill_null(value=True)
 
 
 def message_counts_of_shard(
@@ -37,6 +39,7 @@ def message_counts_of_shard(
     consume: pl.DataFrame,
     scope: AuditScope,
     subscriptions: pl.DataFrame,
+    versions: Sequence[str],
     continuity: pl.DataFrame,
 ) -> pl.DataFrame:
     """Return how many messages of a shard had each outcome, by group, topic and day.
@@ -45,7 +48,8 @@ def message_counts_of_shard(
 
     A shard of ``produce`` and ``consume`` holds all rows of some messages by msg_id, whichever queues they are in: a
     message that comes back does so by another queue, and a producer may store one twice. ``scope``, ``subscriptions``
-    (consumer_group, topic, expressions, has_sql92) and ``continuity`` (gold.offset_continuity) are those of all shards.
+    (see `with_match`) and ``continuity`` (gold.offset_continuity) are those of all shards; ``versions`` those of the
+    brokers.
 
     A message counts from the first offset of its queue that the group received; where a log holds only each n-th
     offset, only those count.
@@ -62,8 +66,13 @@ def message_counts_of_shard(
     )
     done = pl.col("status").is_in(DONE)
     by_message = received.group_by(MESSAGE_ID).agg(done.sum().alias("deliveries"), (~done).sum().alias("tries"))
-    tracked = due.join(by_message, on=MESSAGE_ID, how="left").join(subscriptions, on=GROUP_TOPIC, how="left")
-    counted = _with_outcome(_with_skipped(tracked, continuity)).group_by(BY_DAY).agg(_counts())
+    tracked = due.join(by_message, on=MESSAGE_ID, how="left").with_columns(MISSING.alias("missing"))
+    # Only a message without a delivery may have been filtered.
+    matched = with_match(tracked.filter("missing"), produce, subscriptions, versions)
+    both = pl.concat([tracked.filter(~pl.col("missing")), matched], how="diagonal")
+    known = subscriptions.select(GROUP_TOPIC).unique().with_columns(pl.lit(value=True).alias("subscribed"))
+    subscribed = both.join(known, on=GROUP_TOPIC, how="left")
+    counted = _with_outcome(_with_skipped(subscribed, continuity)).group_by(BY_DAY).agg(_counts())
     strange = _unexpected(received.filter(done & OF_QUEUE), sent, scope)
     return pl.concat([counted, strange], how="diagonal").select(
         *BY_DAY, *[pl.col(name).fill_null(0).cast(pl.Int64) for name in IN_SHARD]
@@ -89,7 +98,7 @@ def _doubt() -> pl.Expr:
     undelivered = "messages without a delivery may "
     return (
         pl.when(pl.col("by_sql") > 0)
-        .then(pl.lit(f"a SQL92 filter decides what the group receives: {undelivered}have been filtered"))
+        .then(pl.lit(f"a SQL92 filter, and properties that are not known: {undelivered}have been filtered"))
         .when(pl.col("no_heartbeat") > 0)
         .then(pl.lit(f"no heartbeat tells what the group subscribed to: {undelivered}not match it"))
         .when(pl.col("unknown_end") > 0)
@@ -130,23 +139,13 @@ def _with_outcome(tracked: pl.DataFrame) -> pl.DataFrame:
     ``missing``: the group never received it. ``wanted``: missing, and not ``filtered``. ``passed``: wanted, and the
     group committed a later offset, which was not moved past it.
     """
-    # FilterAPI.buildSubscriptionData takes an empty subscription for *.
-    takes_all = (
-        pl.col("expressions").list.contains("*") | pl.col("expressions").list.eval(pl.element() == "").list.all()
-    )
-    takes_tag = pl.col("expressions").list.contains(pl.col("tags")).fill_null(False)
     return (
         tracked.with_columns(
             (pl.col("deliveries") > 0).fill_null(False).alias("consumed"),
-            (pl.col("deliveries") + pl.col("tries") == 0).fill_null(True).alias("missing"),
-            pl.col("expressions").is_null().alias("no_heartbeat"),
-            pl.col("has_sql92").fill_null(False).alias("by_sql"),
+            pl.col("subscribed").is_null().alias("no_heartbeat"),
+            pl.col("by_sql").fill_null(False),
             (pl.col("queue_offset") < pl.col("committed")).alias("behind"),  # null: not known
-        )
-        .with_columns(
-            (pl.col("missing") & ~pl.col("no_heartbeat") & ~pl.col("by_sql") & ~(takes_all | takes_tag))
-            .fill_null(False)
-            .alias("filtered")
+            (~pl.col("matches")).fill_null(False).alias("filtered"),
         )
         .with_columns((pl.col("missing") & ~pl.col("filtered")).alias("wanted"))
         .with_columns((pl.col("wanted") & pl.col("behind").fill_null(False) & ~pl.col("skipped")).alias("passed"))

@@ -35,6 +35,7 @@ NEEDED: Mapping[str, tuple[Need, ...]] = {
     "gold.failover_exposure": (Need("consumer_offset"), Need("broker_runtime")),
     "gold.failover_step": (Need("broker_runtime"), Need("routes")),
     "gold.delivery_audit": (Need("consume_log"), Need("produce_log")),
+    "gold.retried_message": (Need("consume_log"),),
 }
 KEY = ("decision", "evidence", "day", *PLACE, "reason")
 

@@ -52,6 +52,7 @@ PRODUCE_COLUMNS: Final = {
     "offset_msg_id": "string",
     "send_status": "string",
     "error": "string",
+    "properties": "string",
 }
 PRODUCE_REQUIRED: Final = ("ts", "topic")
 CONSUME: Final = PlainColumns(CONSUME_COLUMNS, CONSUME_REQUIRED)
@@ -78,7 +79,8 @@ def decode_consume(line: bytes) -> dict[str, object]:
 def decode_produce(line: bytes) -> dict[str, object]:
     """Return the columns of one line of produce_log: ``ts`` in epoch ms, ``size`` of the body in bytes.
 
-    A failed send has an error, but neither queue nor ids.
+    A failed send has an error, but neither queue nor ids. ``properties`` are in the form of the wire: each
+    name, byte 1, value, byte 2 (MessageDecoder#messageProperties2String).
 
     Raises:
         DecodeError: see `mqreplay.decode.jsonl` and `PlainColumns.take`.

@@ -43,6 +43,7 @@ class FindingEvidence:
     members: pl.DataFrame  # membership
     possible_owners: pl.DataFrame  # queue_owner, each interval as long as it may have been
     unshared_groups: pl.DataFrame
+    retried_messages: pl.DataFrame  # rows of gold.retried_message
     resets: pl.DataFrame  # offset_resets
     asked_resets: pl.DataFrame
     standstills: pl.DataFrame  # standstills.standstill_spans

@@ -26,5 +26,6 @@ class Limits:
     lock_blocked_s: int
     failed_sends: int
     retry_gap_s: int
+    late_retry_s: int
     stale_slave_s: int
     reset_reach_s: int

@@ -1,4 +1,4 @@
-"""Messages that a group sent back or gave up."""
+"""Messages that a group sent back; failed_messages.py finds those that it gave up."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ from mqreplay.findings.kind import Cause, FindingKind
 from mqreplay.findings.limits import Limits
 from mqreplay.findings.shape import (
     counted,
-    evidence_row,
     evidence_rows,
     finding,
     row_key,
@@ -36,18 +35,6 @@ def find_retries(evidence: FindingEvidence, limits: Limits) -> pl.DataFrame:
         limits.retry_gap_s,
         evidence.groups,
         frozenset(evidence.topic_config["topic"]),
-    )
-
-
-def find_dead_letters(evidence: FindingEvidence, limits: Limits) -> pl.DataFrame:
-    """Return the groups that gave up messages."""
-    return dead_letters(
-        evidence.redelivered_messages,
-        evidence.max_reconsume_times,
-        evidence.topic_config,
-        known_ends(evidence),
-        evidence.cluster,
-        limits.same_cause_gap_s,
     )
 
 
@@ -77,22 +64,6 @@ RETRY_GROWTH = FindingKind(
     causes=(Cause("dead_letter", same=("consumer_group",), after_s=600, before_s=3600),),
     ends_after="findings.retry_gap_s",
 )
-DEAD_LETTER = FindingKind(
-    name="dead_letter",
-    find=find_dead_letters,
-    meaning="The group failed on a message at every try; with POP a try also fails when the message's invisible time"
-    " ends without an acknowledgement. The message lies in the dead letter topic, and no consumer receives it any"
-    " more.",
-    rule="The group's %DLQ% topic was created or grew, or a listener failed at the 16th retry of a message.",
-    follows="SendMessageProcessor#consumerSendMsgBack",
-    advice="Read the messages: `mqadmin printMsg -t %DLQ%GROUP -n NAMESRV`. Correct the listener, then send them again"
-    " with `mqadmin resendMessage` or a producer: nothing does so by itself.",
-    confidence=0.95,
-    needs=(Need("topics"),),
-    thresholds=("findings.same_cause_gap_s",),
-    example="Group refund-group gave up 3 messages, now in topic %DLQ%refund-group.",
-)
-MAX_RECONSUME = 16  # SubscriptionGroupConfig.retryMaxTimes
 GROUP = ("consumer_group",)
 
 
@@ -127,7 +98,7 @@ def retry_findings(
     logged = redelivered_messages.select(
         *GROUP, own.alias("topic"), "ts", pl.lit(1, pl.Int64).alias("messages"), "record_id"
     )
-    named = _growth(ends, RETRY).join(_retry_owners(ends, groups, topics), on="topic")
+    named = growth(ends, RETRY).join(_retry_owners(ends, groups, topics), on="topic")
     grown = named.join(logged, on=GROUP, how="anti")
     by = (*GROUP, "topic", "pop_topic")
     together = with_session(pl.concat([logged, grown], how="diagonal"), by, "ts", "ts", gap_s)
@@ -175,89 +146,10 @@ def _retry_owners(ends: pl.DataFrame, groups: Collection[str], topics: Collectio
     return pl.DataFrame(owned, {"topic": pl.String, "consumer_group": pl.String, "pop_topic": pl.String}, orient="row")
 
 
-def dead_letters(
-    redelivered_messages: pl.DataFrame,
-    max_reconsume_times: pl.DataFrame,
-    topic_config: pl.DataFrame,
-    ends: pl.DataFrame,
-    cluster: str,
-    gap_s: int,
-) -> pl.DataFrame:
-    """Return DEAD_LETTER: a group's dead letter topic was created, or grew, or a last try failed.
-
-    ``redelivered_messages`` and ``ends`` are as in `retry_findings`.
-    ``max_reconsume_times`` has the rows of deliveries.py's max_reconsume_times_of_shard of all shards.
-    Messages are counted by the log of the consumers; for a group without one, by how much its topic grew.
-    """
-    created = _created(topic_config).select(
-        *GROUP, "ts", _row("silver.topic_config", "source_name", "topic"), pl.lit(None, pl.Int64).alias("messages")
-    )
-    grown = _growth(ends, DLQ).select(_group_of(DLQ), "ts", "messages")
-    logged = _last_tries(
-        redelivered_messages, max_reconsume_times, pl.concat([created.select(GROUP), grown.select(GROUP)])
-    ).select(*GROUP, "ts", _row("silver.consume", "record_id"), pl.lit(1, pl.Int64).alias("messages"))
-    of_topic = grown.join(logged, on=GROUP, how="anti")
-    abandoned = pl.concat([created, of_topic, logged], how="diagonal")
-    found = (
-        with_session(abandoned, GROUP, "ts", "ts", gap_s)
-        .group_by(*GROUP, "session")
-        .agg(
-            pl.col("ts").min().alias("from_ts"),
-            pl.col("ts").max().alias("to_ts"),
-            total("messages").alias("messages"),
-            pl.col("row").drop_nulls().unique().sort().implode().alias("evidence"),
-        )
-    )
-    summary = pl.format(
-        "Group {} gave up {}, now in topic {}.",
-        "consumer_group",
-        counted("messages", "message").fill_null("messages"),
-        "topic",
-    )
-    return finding(_with_topic(found, DLQ), DEAD_LETTER, cluster, severity="warning", summary=summary)
-
-
-def _last_tries(
-    redelivered_messages: pl.DataFrame, max_reconsume_times: pl.DataFrame, gave_up: pl.DataFrame
-) -> pl.DataFrame:
-    """Return the rows of ``redelivered_messages`` that were the last try of their message.
-
-    No message of a group comes back more often than its consumers' maxReconsumeTimes allow. If the group gave up
-    messages (``gave_up``), the highest number that was seen is this limit; otherwise only the default is known.
-    """
-    of_group = (
-        max_reconsume_times.group_by(GROUP).agg(pl.col("max_reconsume_times").max()).join(gave_up, on=GROUP, how="semi")
-    )
-    known = redelivered_messages.join(of_group, on=GROUP, how="left")
-    limit = pl.min_horizontal("max_reconsume_times", pl.lit(MAX_RECONSUME, pl.Int64))
-    return known.filter(pl.col("reconsume_times") >= limit)
-
-
-def _created(topic_config: pl.DataFrame) -> pl.DataFrame:
-    """Return the rows of dead letter topics that masters created after the first copy of their topics.json."""
-    first = topic_config.group_by("source_name").agg(pl.col("ts").min().alias("first_ts"))
-    of_master = (pl.col("change") == "first") & (pl.col("broker_id") == 0)
-    created = topic_config.filter(pl.col("topic").str.starts_with(DLQ) & of_master).join(first, on="source_name")
-    return created.filter(pl.col("ts") > pl.col("first_ts")).with_columns(_group_of(DLQ))
-
-
-def _growth(ends: pl.DataFrame, prefix: str) -> pl.DataFrame:
+def growth(ends: pl.DataFrame, prefix: str) -> pl.DataFrame:
     """Return topic, ts, messages: by how much a queue of such a topic grew, each time a master stated a later end."""
     of_topics = ends.filter(pl.col("topic").str.starts_with(prefix)).sort("at", "queue_max_offset")
     before = of_topics.with_columns(pl.col("queue_max_offset").shift(1).over(QUEUE).alias("before"))
     return before.filter(pl.col("queue_max_offset") > pl.col("before")).select(
         "topic", pl.col("at").alias("ts"), less("queue_max_offset", "before").alias("messages")
     )
-
-
-def _group_of(prefix: str) -> pl.Expr:
-    return pl.col("topic").str.strip_prefix(prefix).alias("consumer_group")
-
-
-def _with_topic(found: pl.DataFrame, prefix: str) -> pl.DataFrame:
-    return found.with_columns((pl.lit(prefix) + pl.col("consumer_group")).alias("topic"))
-
-
-def _row(table: str, *key: str) -> pl.Expr:
-    """Return each row as evidence, ``row``."""
-    return evidence_row(pl.lit(table), row_key(*key)).alias("row")

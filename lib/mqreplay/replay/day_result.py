@@ -42,6 +42,7 @@ class DayTables:
     failover_step: pl.DataFrame
     flow_control: pl.DataFrame
     queue_lock: pl.DataFrame
+    retried_message: pl.DataFrame
     judgement: pl.DataFrame
     replay_gap: pl.DataFrame
 
@@ -131,6 +132,7 @@ def finding_evidence(
         failed_tries=sends.failed_runs,
         failed_messages=deliveries.failed_messages,
         avoided_brokers=sends.avoided,
+        retried_messages=by_driver.retried_message,
         returned_ends=queues.returned_ends,
         orphan_offsets=queues.orphan_offsets,
         odd_offsets=pl.concat([queues.offsets.odd_offsets, of_day]),

@@ -12,6 +12,7 @@ from mqreplay.decisions.flow_control import observed_flow, pulled_flow
 from mqreplay.decisions.flow_control import stored_rows as stored_flow
 from mqreplay.decisions.queue_lock import queue_lock
 from mqreplay.decisions.queue_lock import stored_rows as stored_locks
+from mqreplay.decisions.retried_message import retried_message
 from mqreplay.evidence.lags.unfinished_pulls import long_unfinished
 from mqreplay.replay.broker_evidence import BrokerEvidence
 from mqreplay.replay.context import ReplayContext
@@ -19,6 +20,7 @@ from mqreplay.replay.judged_rows import JudgedRows, counted_rows
 from mqreplay.replay.member_evidence import MemberEvidence
 from mqreplay.replay.message_pass import DeliveryResult
 from mqreplay.replay.queue_pass import QueueResult
+from mqreplay.replay.recorded import Recorded
 
 
 @dataclass(frozen=True)
@@ -33,18 +35,23 @@ class DriverDecisions:
     flow_control: pl.DataFrame
     locks: pl.DataFrame
     queue_lock: pl.DataFrame
+    retried_message: pl.DataFrame
     counted: Sequence[JudgedRows]
 
 
 def driver_decisions(
     context: ReplayContext,
+    recorded: Recorded,
     clients: MemberEvidence,
     brokers: BrokerEvidence,
     queues: QueueResult,
     deliveries: DeliveryResult,
     exposure: pl.DataFrame,
 ) -> DriverDecisions:
-    """Judge steps of failovers, flow control and locks. ``exposure`` has the rows of gold.failover_exposure."""
+    """Judge steps of failovers, flow control, locks and messages sent back.
+
+    ``exposure`` has the rows of gold.failover_exposure.
+    """
     small, limits, judged = context.small, context.settings.findings, context.day.judged
     pulls = queues.pulls
     seen = Seen(
@@ -60,15 +67,20 @@ def driver_decisions(
     flow = pl.concat([observed, pulled_flow(unfinished)])
     runtime = context.raw["broker_runtime"]
     locks = queue_lock(small["lock"], runtime, clients.members, context.starts, context.day.since)
+    raw, sent, back = context.raw, small["send_back"], deliveries.retry_deliveries
+    configs = (raw["subscription_group"], raw["topic_config"], raw["broker"])
+    retried = retried_message(sent, back, *configs, clients.unshared_groups, recorded.recorded_until)
     return DriverDecisions(
         failover_step=steps,
         flow=flow,
         flow_control=stored_flow(flow),
         locks=locks,
         queue_lock=stored_locks(locks),
+        retried_message=retried,
         counted=[
             counted_rows("gold.failover_step", judged_steps(steps.filter(judged))),
             counted_rows("gold.flow_control", flow.filter(judged)),
             counted_rows("gold.queue_lock", locks.filter(judged)),
+            counted_rows("gold.retried_message", retried.filter(judged)),
         ],
     )

@@ -21,6 +21,7 @@ JUDGED = {
     "gold.flow_control": "ts",
     "gold.queue_lock": "ts",
     "gold.send_attempt": "request_ts",
+    "gold.retried_message": "sent_ts",
     "gold.pop_receipt": "pop_ts",
     "gold.pop_assignment": "ts",
 }

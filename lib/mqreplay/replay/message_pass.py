@@ -19,6 +19,7 @@ from mqreplay.evidence.messages.deliveries import (
     with_queue_topic,
 )
 from mqreplay.evidence.messages.failed_sends import failed_messages
+from mqreplay.evidence.messages.sent_back import retry_deliveries
 from mqreplay.evidence.offsets.queue_events import stored_commits
 from mqreplay.findings.sends import send_runs
 from mqreplay.lake.buckets import key_of
@@ -45,6 +46,7 @@ class DeliveryResult:
     redelivered_messages: pl.DataFrame
     max_reconsume_times: pl.DataFrame
     failed_messages: pl.DataFrame  # send_runs
+    retry_deliveries: pl.DataFrame
 
 
 @dataclass(frozen=True)
@@ -57,11 +59,12 @@ class ScopedDeliveries:
 
 @dataclass(frozen=True)
 class AuditInput:
-    """The context, the audit's scope, the groups' subscriptions, and the breaks of offsets."""
+    """The context, the audit's scope, the groups' subscriptions, the brokers' versions, and the breaks of offsets."""
 
     context: ReplayContext
     scope: AuditScope
     subscriptions: pl.DataFrame
+    versions: tuple[str, ...]
     offset_continuity: pl.DataFrame
 
 
@@ -84,6 +87,7 @@ def judge_deliveries(source: RowSource, shard: Shard, shared: DeliveryInput, gol
         redelivered_messages(consume),
         max_reconsume_times_of_shard(consume),
         send_runs(failed_messages(produce), shared.context.settings.findings.same_cause_gap_s),
+        retry_deliveries(consume),
     )
     return ScopedDeliveries(deliveries, scope_of_shard(produce, consume, stored_commits(commits), changes, unshared))
 
@@ -93,7 +97,8 @@ def audit_messages(source: RowSource, shard: Shard, shared: AuditInput, gold: Go
     day, mine = DayRows(shared.context.day, source), shard.has(name_bucket("msg_id"))
     produce, consume = (day.silver(name, mine, shared.context.skew) for name in ("produce", "consume"))
     consume = with_queue_topic(consume)
-    counts = message_counts_of_shard(produce, consume, shared.scope, shared.subscriptions, shared.offset_continuity)
+    subscribed = (shared.subscriptions, shared.versions)
+    counts = message_counts_of_shard(produce, consume, shared.scope, *subscribed, shared.offset_continuity)
     return AuditResult(counts)
 
 

@@ -34,9 +34,10 @@ from mqreplay.evidence.brokers.route_changes import route_changes
 from mqreplay.evidence.client_clocks import client_clocks
 from mqreplay.evidence.members.group_states import group_states
 from mqreplay.evidence.members.listed_members import outside
-from mqreplay.evidence.members.membership import subscribed_tags, unregistrations
+from mqreplay.evidence.members.membership import subscribed_expressions, unregistrations
 from mqreplay.evidence.members.polled_night import ends_of_groups
 from mqreplay.evidence.messages.audit_scope import audit_scope
+from mqreplay.evidence.messages.subscribed_messages import known_versions
 from mqreplay.evidence.night_facts import NightFacts, night_facts
 from mqreplay.findings.every import all_findings, finish
 from mqreplay.findings.limits import Limits
@@ -197,7 +198,9 @@ class Replay:
         shards = queues.shards if logged else queues.shards[:1]
         made = list(self.runner.run(DELIVERY_PASS, shards, DeliveryInput(context.with_tables(), unshared)))
         scope = audit_scope([each.scope for each in made])
-        shared = AuditInput(context.with_tables(), scope, subscribed_tags(context.small["heartbeat"]), continuity)
+        subscriptions = subscribed_expressions(context.small["heartbeat"])
+        versions = known_versions(context.raw["broker"])
+        shared = AuditInput(context.with_tables(), scope, subscriptions, versions, continuity)
         audit = merged(list(self.runner.run(AUDIT_PASS, deal_evenly(logged), shared)))
         return JudgedMessages(merged([each.deliveries for each in made]), delivery_audit(audit.counts, scope))
 
@@ -218,7 +221,7 @@ class Replay:
         unwatched = polled.unwatched(clients.members, small["assignment"], small["rebalance"], owners, unshared)
         gaps = recording_gaps(context, recorded, clients, unwatched, brokers.outages, status, queues.pull_counts)
         exposure = failover_exposure(runtime, lacked_by_minute([queues.offsets.lacked]))
-        by_driver = driver_decisions(context, clients, brokers, queues, messages.deliveries, exposure)
+        by_driver = driver_decisions(context, recorded, clients, brokers, queues, messages.deliveries, exposure)
         decided = _decided(queues, groups, pops, sends, by_driver)
         tables = DayTables(
             group_status=status,
@@ -229,6 +232,7 @@ class Replay:
             failover_step=by_driver.failover_step,
             flow_control=by_driver.flow_control,
             queue_lock=by_driver.queue_lock,
+            retried_message=by_driver.retried_message,
             judgement=judgement(decided.judgements),
             replay_gap=replay_gap(pl.concat([decided.gaps, gaps]), self.day.cluster),
         )

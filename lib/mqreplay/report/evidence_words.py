@@ -126,6 +126,16 @@ WORDINGS: Mapping[str, Wording] = {
             ("{judgement}: {reason}", "{judgement}"),
         ),
     ),
+    "gold.retried_message": Wording(
+        "sent_ts",
+        (
+            "sent back message {msg_id} of {topic}",
+            "due {due_ts} in {expected_topic}",
+            "stored again {stored_ts}",
+            "received again {delivered_ts}",
+            ("{judgement}: {reason}", "{judgement}"),
+        ),
+    ),
     "gold.slave_suggestion": Wording(
         "request_ts",
         (

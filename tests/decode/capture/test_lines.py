@@ -118,6 +118,18 @@ def test_a_consumer_asks_for_an_end_and_for_the_offset_of_a_time():
     assert time == ["SEARCH", ID, "t", 3, "b", MS, 40, 0]
 
 
+def test_a_consumer_sends_a_message_back():
+    talk = Talk()
+    header = {"offset": "34801", "group": "g", "delayLevel": "0", "originMsgId": "7F00", "originTopic": "t"}
+    header |= {"unitMode": "false", "maxReconsumeTimes": "2"}
+    asked = [talk.ask(heartbeat(ID, 1)), talk.ask(command(36, 2, ext=header)), talk.answer(command(0, 2, 1, {}))]
+    sent = record([register(), *asked], "other_requests")
+    shown = ("client_id", "consumer_group", "topic", "msg_id", "commitlog_offset", "delay_level")
+    assert [sent[name] for name in shown] == [ID, "g", "t", "7F00", 34801, 0]
+    assert (sent["max_reconsume_times"], sent["unit_mode"], sent["broker_name"]) == (2, False, "b")
+    assert (sent["response_code"], sent["mode"]) == (0, "sync")
+
+
 def test_an_admin_tool_asks_for_ends_too():
     assert lookups(Talk().ask(command(30, 2, ext={"topic": "t", "queueId": "3"}))) == []
 

@@ -15,7 +15,7 @@ from mqreplay.evidence.members.membership import (
     pull_signs_of_shard,
     pulling_groups_of_shard,
     signs,
-    subscribed_tags,
+    subscribed_expressions,
     subscriptions,
     unregistrations,
     unshared_groups,
@@ -231,14 +231,12 @@ def test_subscriptions_of_heartbeats():
         "c3": ("V TAG", ["V"]),
         "c7": (None, None),
     }
-    tags = {
-        topic: (tags, sql) for topic, tags, sql in subscribed_tags(beats)["topic", "expressions", "has_sql92"].rows()
-    }
-    assert tags == {
-        "T": (["TagA", "TagB", "a > 3"], True),
-        "%RETRY%g": (["*"], False),
-        "U": (["*"], False),
-        "V": ([], False),
+    assert set(subscribed_expressions(beats).drop("consumer_group").rows()) == {
+        ("T", "TagA || TagB", "TAG"),
+        ("T", "a > 3", "SQL92"),
+        ("%RETRY%g", "*", "TAG"),
+        ("U", "*", "TAG"),
+        ("V", None, "TAG"),
     }
 
 

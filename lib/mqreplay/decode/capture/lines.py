@@ -197,6 +197,12 @@ def _heartbeat(call: Call, names: Names) -> tuple[str, Fields]:
     return "heartbeats", fields | {"kind": "UNREGISTER_CLIENT", "header": dict(call.request.ext)}
 
 
+def _send_back(call: Call, names: Names) -> tuple[str, Fields]:
+    fields = _times(call) | {"client_id": _client(call, names), "mode": _mode(call)} | _broker(call, names)
+    fields |= _answer(call) | {"request_code": call.request.code, "header": dict(call.request.ext)}
+    return "other_requests", fields
+
+
 def _consumer_list(call: Call, names: Names) -> tuple[str, Fields]:
     fields = _times(call) | {"client_id": names.client(call.connection)} | _broker(call, names) | _answer(call)
     group = {"consumer_group": call.request.ext.get("consumerGroup")}
@@ -294,6 +300,7 @@ _RECORDS: Final[Mapping[int, Callable[[Call, Names], tuple[str, Fields] | None]]
     codes.GET_BROKER_RUNTIME_INFO: _runtime,
     codes.HEART_BEAT: _heartbeat,
     codes.UNREGISTER_CLIENT: _heartbeat,
+    codes.CONSUMER_SEND_MSG_BACK: _send_back,
     codes.GET_CONSUMER_LIST_BY_GROUP: _consumer_list,
     codes.LOCK_BATCH_MQ: _lock,
     codes.UNLOCK_BATCH_MQ: _lock,

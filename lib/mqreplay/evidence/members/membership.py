@@ -265,16 +265,12 @@ def unshared_groups(
     return pl.concat([stated.filter("broadcasts").select(group), unknown])
 
 
-def subscribed_tags(heartbeat: pl.DataFrame) -> pl.DataFrame:
+def subscribed_expressions(heartbeat: pl.DataFrame) -> pl.DataFrame:
     """Return all that each group subscribed to, by topic.
 
-    Columns: consumer_group, topic, expressions (tags, or *), has_sql92.
+    Columns: consumer_group, topic, sub_string, expression_type.
     """
     groups = consumer_groups(heartbeat).select("consumer_group", "subscriptions").unique()
     listed = groups.filter(pl.col("subscriptions").list.len() > 0)
-    each = listed.explode("subscriptions").unnest("subscriptions").unique()
-    tags = pl.col("sub_string").str.split("||").explode().str.strip_chars(" ")
-    return each.group_by("consumer_group", "topic").agg(
-        tags.drop_nulls().unique().sort().alias("expressions"),
-        (pl.col("expression_type") == "SQL92").max().alias("has_sql92"),
-    )
+    each = listed.explode("subscriptions").unnest("subscriptions")
+    return each.select("consumer_group", "topic", "sub_string", "expression_type").unique()

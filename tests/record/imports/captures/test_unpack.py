@@ -27,6 +27,7 @@ SAME = {
     "consumer_lists": ("client_id", "broker_addr", "consumer_group"),
     "lock_requests": ("client_id", "broker_addr", "kind", "consumer_group"),
     "server_requests": ("client_id", "broker_addr", "request_code", "consumer_group"),
+    "other_requests": ("client_id", "broker_addr", "consumer_group", "msg_id", "commitlog_offset"),
     "cluster_info": ("namesrv_addr",),
 }
 
@@ -59,7 +60,14 @@ def test_what_it_tells(unpacked):
     folder, reported = unpacked
     assert reported["records"] == {
         **{"pull_log": 2172, "offset_commits": 1932, "heartbeats": 852, "consumer_lists": 736, "lock_requests": 34},
-        **{"server_requests": 308, "routes": 405, "cluster_info": 130, "topic_stats": 154, "sends": 1353},
+        **{
+            "server_requests": 308,
+            "routes": 405,
+            "cluster_info": 130,
+            "topic_stats": 154,
+            "sends": 1353,
+            "other_requests": 18,
+        },
     }
     assert reported["left_out"] == {"records whose body tcpdump cut: capture with -s 0": 516}, (
         "it was taken with -s 1500"

@@ -1,0 +1,206 @@
+"""gold.retried_message: each message that a consumer sent back, against the retry or dead letter that follows.
+
+The broker stores it again in %RETRY%group after the delay of its level, 3 + reconsumeTimes unless the listener asked
+for one, or in %DLQ%group if no retry is left (SendMessageProcessor#consumerSendMsgBack, ScheduleMessageService). What
+comes back is seen in the consumers' log: its store_ts is the instant at which the broker put it into the retry topic.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping
+from typing import Any, Final
+
+import polars as pl
+
+from mqreplay.core.delay_level import DEFAULT_MESSAGE_DELAY_LEVEL, parse_delay_level, stored_delay_level
+from mqreplay.core.retry_topic import DLQ_GROUP_TOPIC_PREFIX as DLQ
+from mqreplay.core.retry_topic import RETRY_GROUP_TOPIC_PREFIX as RETRY
+from mqreplay.core.send_back import RetryGroup, SendBackRequest, StoredMessage, consumer_send_msg_back
+from mqreplay.evidence.members.observed_clients import setting
+from mqreplay.evidence.messages.sent_back import RETRY_OF, first_deliveries, sent_back_messages
+
+COLUMNS: Final = (
+    *("day", "consumer_group", "topic", "broker_name", "client_id", "msg_id", "sent_ts", "response_code"),
+    *("reconsume_times", "delay_level", "max_reconsume_times", "expected_topic", "expected_delay_level", "due_ts"),
+    *("stored_ts", "delivered_ts", "late_s", "waited_s", "judgement", "reason", "consume_record_id", "record_id"),
+)
+CASE: Final = (
+    *("delay_level", "reconsume_times", "max_reconsume_times", "retry_queue_nums", "retry_max_times"),
+    "message_delay_level",
+)
+EXPECTED: Final[dict[str, pl.DataType]] = {
+    "topic_prefix": pl.String(),
+    "expected_delay_level": pl.Int32(),
+    "delay_ms": pl.Int64(),
+    "why": pl.String(),
+}
+# Clocks of hosts differ a little, and the broker stores the message only after the request was sent.
+EARLY_MS: Final = 1_000
+# ScheduleMessageService tries again after 10 s (DELAY_FOR_A_PERIOD) if it could not store a message.
+LATE_MS: Final = 11_000
+NO_QUEUES: Final = "the group has no retry queues: the broker drops the message"
+
+
+def retried_message(
+    send_back: pl.DataFrame,
+    deliveries: pl.DataFrame,
+    subscription_group: pl.DataFrame,
+    topic_config: pl.DataFrame,
+    broker: pl.DataFrame,
+    unshared: pl.DataFrame,
+    until: dt.datetime | None,
+) -> pl.DataFrame:
+    """Return the rows of gold.retried_message.
+
+    ``send_back``, ``subscription_group``, ``topic_config`` and ``broker`` are rows of silver tables, ``deliveries``
+    those of sent_back.retry_deliveries of all shards. ``unshared`` has the consumer_group of broadcasting groups, which
+    send nothing back. ``until`` is the end of the recording, None if not known.
+    """
+    sent = sent_back_messages(send_back, deliveries.join(unshared, "consumer_group", how="anti"))
+    placed = _with_levels(_with_group(sent, subscription_group), broker)
+    cases = placed.select(CASE).unique()
+    expected = pl.DataFrame([expected_of(case) for case in cases.iter_rows(named=True)], EXPECTED, orient="row")
+    known = placed.join(pl.concat([cases, expected], how="horizontal"), CASE, how="left", nulls_equal=True)
+    due = known.with_columns(
+        (pl.col("topic_prefix") + pl.col("consumer_group")).alias("expected_topic"),
+        (pl.col("sent_ts") + pl.duration(milliseconds="delay_ms")).alias("due_ts"),
+    )
+    return _judged(_with_dead_letter_topic(_with_delivery(due, deliveries), topic_config), until).select(COLUMNS)
+
+
+def expected_of(case: Mapping[str, Any]) -> tuple[str | None, int | None, int | None, str]:
+    """Return the values of EXPECTED for a row of the columns CASE; null: not known.
+
+    ``delay_level`` is null if the request was not recorded: 0 is likely then, and only its delivery can prove it.
+    """
+    level, times, most = case["delay_level"], case["reconsume_times"], case["max_reconsume_times"]
+    if times is None and not (level is not None and level < 0) and most != 0:
+        return None, None, None, "no consume log shows how often the message was retried before"
+    retries = 0 if times is None else times
+    config = RetryGroup(
+        1 if case["retry_queue_nums"] is None else case["retry_queue_nums"],
+        16 if case["retry_max_times"] is None else case["retry_max_times"],
+    )
+    # The maximum of a client whose request is not known counts only if the message did not come back.
+    limit = most if level is not None else retries + 1
+    if limit is None and case["retry_max_times"] is None:
+        return None, None, None, "neither the request nor a copy of subscriptionGroup.json has a limit of retries"
+    request = SendBackRequest("", 0, level or 0, limit)
+    stored = consumer_send_msg_back(request, config, StoredMessage("", "", retries, {})).stored
+    if stored is None:
+        return None, None, None, NO_QUEUES
+    if stored.topic.startswith(DLQ):
+        shown = config.retry_max_times if limit is None else limit
+        asked = f"the consumer asked for a dead letter (delay level {level})"
+        return (
+            DLQ,
+            None,
+            None,
+            asked if (level or 0) < 0 else f"reconsumeTimes {retries} reached maxReconsumeTimes {shown}",
+        )
+    levels = parse_delay_level(case["message_delay_level"] or DEFAULT_MESSAGE_DELAY_LEVEL)
+    stored_level = stored_delay_level(stored.delay_time_level, levels.max_delay_level)
+    # ScheduleMessageService#computeDeliverTimestamp: an unknown level waits 1 s.
+    delay = levels.delay_level_table.get(stored_level, 1_000) if stored_level > 0 else 0
+    return RETRY, stored_level, delay, f"retry {retries + 1}, delay level {stored_level}"
+
+
+def _with_group(sent: pl.DataFrame, subscription_group: pl.DataFrame) -> pl.DataFrame:
+    """Add retry_queue_nums and retry_max_times: by the master's copy before, else by the first one after."""
+    by = ["broker_name", "consumer_group"]
+    of_group = ["retry_queue_nums", "retry_max_times"]
+    of_master = subscription_group.filter((pl.col("broker_id") == 0) & (pl.col("change") != "removed"))
+    copies = of_master.select(*by, pl.col("ts").alias("copied_ts"), *of_group).sort("copied_ts")
+    joined = sent.sort("sent_ts")
+    for strategy in ("backward", "forward"):
+        joined = joined.join_asof(
+            copies,
+            left_on="sent_ts",
+            right_on="copied_ts",
+            by=by,
+            strategy=strategy,
+            suffix=f"_{strategy}",
+            check_sortedness=False,
+        )
+    return joined.with_columns(pl.coalesce(name, f"{name}_forward") for name in of_group)
+
+
+def _with_levels(sent: pl.DataFrame, broker: pl.DataFrame) -> pl.DataFrame:
+    """Add message_delay_level of the master; null: the default."""
+    named = broker.filter(pl.col("broker_id") == 0).select(
+        "broker_name", "ts", setting("messageDelayLevel").alias("message_delay_level")
+    )
+    last = named.drop_nulls("message_delay_level").sort("ts").unique("broker_name", keep="last")
+    return sent.join(last.drop("ts"), "broker_name", how="left")
+
+
+def _with_delivery(due: pl.DataFrame, deliveries: pl.DataFrame) -> pl.DataFrame:
+    """Add stored_ts and delivered_ts of the retry that each message became; unclear: several may be meant.
+
+    A message that several clients sent back comes back several times: in the order in which it was sent.
+    """
+    by = [*RETRY_OF, "nth"]
+    nth = pl.int_range(pl.len()).over(RETRY_OF).alias("nth")
+    sent = due.with_columns((pl.col("reconsume_times") + 1).alias("retry")).sort("sent_ts", "record_id")
+    sent = sent.with_columns(nth, pl.len().over(RETRY_OF).alias("times_sent"))
+    back = first_deliveries(deliveries).sort("stored_ts", "delivered_ts").with_columns(nth)
+    counts = back.group_by(RETRY_OF).agg(pl.len().alias("times_back"))
+    joined = sent.join(back, by, how="left").join(counts, RETRY_OF, how="left")
+    several = (pl.col("times_sent") > 1) | (pl.col("times_back") > 1)
+    unclear = (pl.col("times_sent") != pl.col("times_back")) & several
+    return joined.with_columns(unclear.fill_null(value=False).alias("unclear"))
+
+
+def _with_dead_letter_topic(rows: pl.DataFrame, topic_config: pl.DataFrame) -> pl.DataFrame:
+    """Add has_dlq: a copy of a topics.json of the broker has the group's dead letter topic."""
+    made = topic_config.filter(pl.col("topic").str.starts_with(DLQ) & (pl.col("change") != "removed"))
+    known = made.select("broker_name", pl.col("topic").alias("expected_topic"), pl.lit(True).alias("has_dlq")).unique()
+    return rows.join(known, ["broker_name", "expected_topic"], how="left")
+
+
+def _judged(rows: pl.DataFrame, until: dt.datetime | None) -> pl.DataFrame:
+    """Add late_s, waited_s, judgement and reason.
+
+    ``sent_ts`` is by a client's clock, ``stored_ts`` by the broker's: a retry is late or early if it is by both clocks.
+    """
+    late_ms, stored_late_ms = (
+        (pl.col(name) - pl.col("due_ts")).dt.total_milliseconds() for name in ("delivered_ts", "stored_ts")
+    )
+    least = pl.min_horizontal(late_ms, stored_late_ms)
+    timed = rows.with_columns(
+        pl.when(~pl.col("unclear")).then(pl.col("stored_ts", "delivered_ts")).name.keep(),
+    ).with_columns(
+        (least / 1000).round(3).alias("late_s"),
+        ((pl.col("delivered_ts") - pl.col("stored_ts")).dt.total_milliseconds() / 1000).round(3).alias("waited_s"),
+        pl.max_horizontal(late_ms, stored_late_ms).alias("most_ms"),
+        (least > LATE_MS).alias("is_late"),
+    )
+    is_dead = pl.col("topic_prefix") == DLQ
+    is_back = pl.col("delivered_ts").is_not_null()
+    refused = pl.col("response_code").fill_null(0) != 0
+    after_end = pl.lit(value=False) if until is None else pl.col("due_ts") > until
+    early = is_back & (pl.col("most_ms") < -EARLY_MS)
+    by_listener = pl.col("delay_level").is_null()
+    why = pl.col("why")
+    seconds = pl.col("late_s").abs().round(1)
+    verdicts = (
+        (refused, "undetermined", pl.format("the broker refused the message (code {})", "response_code")),
+        (pl.col("topic_prefix").is_null(), "undetermined", why),
+        (pl.col("unclear"), "undetermined", pl.lit("not every request that sent this message back was recorded")),
+        (is_dead & is_back, "differ", pl.format("{}: a dead letter; but the message came back", why)),
+        (is_dead & pl.col("has_dlq"), "agree", why),
+        (is_dead, "undetermined", pl.format("{}; no copy of topics.json shows the dead letter topic", why)),
+        (by_listener & ~is_back, "undetermined", pl.lit("neither the request nor a retry of the message was recorded")),
+        (~is_back & after_end, "undetermined", pl.format("{}: due after the end of the recording", why)),
+        (~is_back, "undetermined", pl.format("{}: no consume log shows it", why)),
+        (by_listener & (early | pl.col("is_late")), "undetermined", pl.lit("the requested delay level is not known")),
+        (early, "differ", pl.format("{}; it came {} s before its time", why, seconds)),
+        (pl.col("is_late"), "differ", pl.format("{}; the broker stored it {} s late", why, seconds)),
+    )
+    judgement, reason = pl.lit("agree"), why
+    for condition, verdict, words in reversed(verdicts):
+        matches = condition.fill_null(value=False)
+        judgement = pl.when(matches).then(pl.lit(verdict)).otherwise(judgement)
+        reason = pl.when(matches).then(words).otherwise(reason)
+    return timed.with_columns(judgement.alias("judgement"), reason.alias("reason"))

@@ -1,0 +1,253 @@
+"""Messages that a group gave up, and retries that came late."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from mqreplay.core.retry_topic import DLQ_GROUP_TOPIC_PREFIX as DLQ
+from mqreplay.core.retry_topic import RETRY_GROUP_TOPIC_PREFIX as RETRY
+from mqreplay.evidence.arrays.saturating import total
+from mqreplay.evidence.time_spans import with_session
+from mqreplay.evidence_advice import Need
+from mqreplay.findings.finding_evidence import FindingEvidence
+from mqreplay.findings.kind import FindingKind
+from mqreplay.findings.limits import Limits
+from mqreplay.findings.messages import GROUP, growth, known_ends
+from mqreplay.findings.shape import counted, evidence, evidence_row, finding, row_key
+
+TABLE = "gold.retried_message"
+MAX_RECONSUME = 16  # SubscriptionGroupConfig.retryMaxTimes
+# Findings that say why a group received its retries late.
+OF_GROUP = ("lag_grows", "stuck_queue", "orphan_queue", "pull_refused")
+
+
+def find_dead_letters(evidence: FindingEvidence, limits: Limits) -> pl.DataFrame:
+    """Return the groups that gave up messages."""
+    return dead_letters(
+        evidence.retried_messages,
+        evidence.redelivered_messages,
+        evidence.max_reconsume_times,
+        evidence.topic_config,
+        known_ends(evidence),
+        evidence.cluster,
+        limits.same_cause_gap_s,
+    )
+
+
+def find_late_retries(evidence: FindingEvidence, limits: Limits, found: pl.DataFrame) -> pl.DataFrame:
+    """Return the groups whose retries came late, without a finding among ``found`` that explains it."""
+    return late_retries(
+        evidence.retried_messages,
+        found,
+        evidence.members,
+        evidence.cluster,
+        limits.same_cause_gap_s,
+        limits.late_retry_s,
+    )
+
+
+DEAD_LETTER = FindingKind(
+    name="dead_letter",
+    find=find_dead_letters,
+    meaning="The group failed on a message at every try; with POP a try also fails when the message's invisible time"
+    " ends without an acknowledgement. The message lies in the dead letter topic, and no consumer receives it any"
+    " more.",
+    rule="A consumer sent a message back without a retry left: its reconsumeTimes had reached maxReconsumeTimes, or the"
+    " requested delay level was below 0. Without such a request: the group's %DLQ% topic was created or grew, or a"
+    " listener failed at the 16th retry of a message.",
+    follows="SendMessageProcessor#consumerSendMsgBack",
+    advice="Read the messages: `mqadmin printMsg -t %DLQ%GROUP -n NAMESRV`. Correct the listener, then send them again"
+    " with `mqadmin resendMessage` or a producer: nothing does so by itself.",
+    confidence=0.95,
+    needs=(Need("topics"),),
+    thresholds=("findings.same_cause_gap_s",),
+    example="Group refund-group gave up 9 messages, now in topic %DLQ%refund-group: reconsumeTimes 2 reached"
+    " maxReconsumeTimes 2.",
+)
+LATE_RETRY = FindingKind(
+    name="late_retry",
+    find_in_findings=find_late_retries,
+    meaning="A message that was sent back came again much later than its delay level says. Either the broker put it"
+    " late into the retry topic, because its schedule service was behind or slow, or it waited there for a consumer.",
+    rule="A retry was received more than late_retry_s seconds after its due time, and its request was recorded. It does"
+    " not count if its master was down meanwhile, if the group had no member when it was due, or if another finding"
+    " says why the group did not consume. It is info if the broker was in time, and the message waited for a consumer.",
+    follows="ScheduleMessageService#executeOnTimeup",
+    advice="If the broker was late: read store.log and broker.log of the broker at that time, and compare"
+    " scheduleMessageOffset_LEVEL of `mqadmin brokerStatus -b BROKER_ADDR -n NAMESRV` with the end of the level's"
+    " queue. If the messages waited: `mqadmin consumerProgress -g GROUP -n NAMESRV` shows the lag of the retry topic.",
+    confidence=0.9,
+    needs=(Need("consume_log"),),
+    thresholds=("findings.late_retry_s", "findings.same_cause_gap_s"),
+    example="Group pay-group received 12 retries up to 312 s later than their delay levels say: the broker stored them"
+    " up to 310 s late.",
+)
+
+
+def dead_letters(
+    retried_messages: pl.DataFrame,
+    redelivered_messages: pl.DataFrame,
+    max_reconsume_times: pl.DataFrame,
+    topic_config: pl.DataFrame,
+    ends: pl.DataFrame,
+    cluster: str,
+    gap_s: int,
+) -> pl.DataFrame:
+    """Return DEAD_LETTER: a message was sent back without a retry left; a dead letter topic was created, or grew.
+
+    ``retried_messages`` has rows of gold.retried_message; ``redelivered_messages`` and ``ends`` are as in
+    messages.retry_findings. ``max_reconsume_times`` has the rows of deliveries.py's max_reconsume_times_of_shard of all
+    shards. Messages are counted by requests and by the log of the consumers; for a group without them, by how much its
+    topic grew.
+    """
+    created = _created(topic_config).select(
+        *GROUP, "ts", _row("silver.topic_config", "source_name", "topic"), pl.lit(None, pl.Int64).alias("messages")
+    )
+    grown = growth(ends, DLQ).select(_group_of(DLQ), "ts", "messages")
+    requested = _requested(retried_messages)
+    # The rule decided about a message whose request was recorded.
+    decided = retried_messages.filter(pl.col("delay_level").is_not_null())
+    known = redelivered_messages.join(decided, left_on="record_id", right_on="consume_record_id", how="anti")
+    logged = _last_tries(
+        known,
+        max_reconsume_times,
+        pl.concat([frame.select(GROUP) for frame in (created, grown, requested)]),
+    ).select(*GROUP, "ts", _row("silver.consume", "record_id"), pl.lit(1, pl.Int64).alias("messages"))
+    of_topic = grown.join(pl.concat([logged.select(GROUP), requested.select(GROUP)]), on=GROUP, how="anti")
+    abandoned = pl.concat([created, of_topic, logged, requested], how="diagonal")
+    found = (
+        with_session(abandoned, GROUP, "ts", "ts", gap_s)
+        .group_by(*GROUP, "session")
+        .agg(
+            pl.col("ts").min().alias("from_ts"),
+            pl.col("ts").max().alias("to_ts"),
+            total("messages").alias("messages"),
+            pl.col("why").drop_nulls().unique().sort().implode().list.join("; ").alias("why"),
+            pl.col("row").drop_nulls().unique().sort().implode().alias("evidence"),
+        )
+    )
+    summary = pl.concat_str(
+        pl.format(
+            "Group {} gave up {}, now in topic {}",
+            "consumer_group",
+            counted("messages", "message").fill_null("messages"),
+            "topic",
+        ),
+        pl.when(pl.col("why") != "").then(pl.format(": {}.", "why")).otherwise(pl.lit(".")),
+    )
+    named = found.with_columns((pl.lit(DLQ) + pl.col("consumer_group")).alias("topic"))
+    return finding(named, DEAD_LETTER, cluster, severity="warning", summary=summary)
+
+
+def late_retries(
+    retried_messages: pl.DataFrame, found: pl.DataFrame, members: pl.DataFrame, cluster: str, gap_s: int, late_s: int
+) -> pl.DataFrame:
+    """Return LATE_RETRY. ``members`` is the frame of membership.py, ``found`` has the findings of other kinds.
+
+    Late retries of one group and broker with at most ``gap_s`` seconds between them are one finding.
+    """
+    total_s = (pl.col("delivered_ts") - pl.col("due_ts")).dt.total_milliseconds() / 1000
+    requested = retried_messages.filter(pl.col("delay_level").is_not_null() & pl.col("stored_ts").is_not_null())
+    late = requested.with_columns(total_s.alias("total_s")).filter(pl.col("total_s") > late_s)
+    open_rows = _unexplained(late, found).join(_unattended(late, members), "record_id", how="anti")
+    broker_late = pl.col("late_s") > late_s
+    by = (*GROUP, "broker_name")
+    merged = (
+        with_session(open_rows.with_columns(broker_late.alias("broker_late")), by, "due_ts", "delivered_ts", gap_s)
+        .group_by(*by, "session")
+        .agg(
+            pl.col("due_ts").min().alias("from_ts"),
+            pl.col("delivered_ts").max().alias("to_ts"),
+            pl.len().cast(pl.Int64).alias("messages"),
+            pl.col("total_s", "late_s", "waited_s").max(),
+            pl.col("broker_late").any(),
+            evidence(TABLE, "record_id"),
+        )
+        .with_columns((pl.lit(RETRY) + pl.col("consumer_group")).alias("topic"))
+    )
+    stored = pl.format(" the broker stored them up to {} s late.", pl.col("late_s").round().cast(pl.Int64))
+    waited = pl.format(" they waited up to {} s in {}.", pl.col("waited_s").round().cast(pl.Int64), "topic")
+    summary = pl.concat_str(
+        pl.format("Group {} received ", "consumer_group"),
+        pl.col("messages").cast(pl.String),
+        pl.when(pl.col("messages") == 1).then(pl.lit(" retry")).otherwise(pl.lit(" retries")),
+        pl.format(" up to {} s later than their delay levels say:", pl.col("total_s").round().cast(pl.Int64)),
+        pl.when(pl.col("broker_late")).then(stored).otherwise(waited),
+    )
+    severity = pl.when(pl.col("broker_late")).then(pl.lit("warning")).otherwise(pl.lit("info"))
+    return finding(merged, LATE_RETRY, cluster, severity=severity, summary=summary)
+
+
+def _unexplained(late: pl.DataFrame, found: pl.DataFrame) -> pl.DataFrame:
+    """Return the late retries without an outage of their master, and without a finding about their group's progress."""
+    spans = found.select(
+        "kind",
+        "consumer_group",
+        "broker_name",
+        "broker_id",
+        pl.col("from_ts").alias("began_ts"),
+        pl.coalesce("to_ts", "from_ts").alias("ended_ts"),
+    )
+    outages = spans.filter((pl.col("kind") == "broker_down") & (pl.col("broker_id") == 0)).drop("consumer_group")
+    of_group = spans.filter(pl.col("kind").is_in(OF_GROUP)).drop("broker_name")
+    overlaps = (pl.col("began_ts") <= pl.col("delivered_ts")) & (pl.col("ended_ts") >= pl.col("sent_ts"))
+    explained = [
+        late.join(causes, name).filter(overlaps).select("record_id")
+        for causes, name in ((outages, "broker_name"), (of_group, "consumer_group"))
+    ]
+    return late.join(pl.concat(explained), "record_id", how="anti")
+
+
+def _unattended(late: pl.DataFrame, members: pl.DataFrame) -> pl.DataFrame:
+    """Return the record_id of late retries that were due when no known member of their group was there."""
+    sessions = members.select("consumer_group", pl.col("from_ts", "to_ts").name.suffix("_member"))
+    of_known = late.join(sessions, "consumer_group")
+    present = (pl.col("from_ts_member") <= pl.col("due_ts")) & (pl.col("to_ts_member") >= pl.col("due_ts"))
+    attended = of_known.filter(present).select("record_id")
+    return of_known.select("record_id").unique().join(attended, "record_id", how="anti")
+
+
+def _requested(retried_messages: pl.DataFrame) -> pl.DataFrame:
+    """Return the dead letters by the rule: consumer_group, ts, row, messages, why."""
+    is_dead = pl.col("expected_topic").str.starts_with(DLQ) & (pl.col("judgement") != "differ")
+    refused = pl.col("response_code").fill_null(0) != 0
+    return retried_messages.filter(is_dead & ~refused).select(
+        *GROUP,
+        pl.col("sent_ts").alias("ts"),
+        _row(TABLE, "record_id"),
+        pl.lit(1, pl.Int64).alias("messages"),
+        pl.col("reason").str.split(";").list.first().alias("why"),
+    )
+
+
+def _last_tries(
+    redelivered_messages: pl.DataFrame, max_reconsume_times: pl.DataFrame, gave_up: pl.DataFrame
+) -> pl.DataFrame:
+    """Return the rows of ``redelivered_messages`` that were the last try of their message.
+
+    No message of a group comes back more often than its consumers' maxReconsumeTimes allow. If the group gave up
+    messages (``gave_up``), the highest number that was seen is this limit; otherwise only the default is known.
+    """
+    of_group = (
+        max_reconsume_times.group_by(GROUP).agg(pl.col("max_reconsume_times").max()).join(gave_up, on=GROUP, how="semi")
+    )
+    known = redelivered_messages.join(of_group, on=GROUP, how="left")
+    limit = pl.min_horizontal("max_reconsume_times", pl.lit(MAX_RECONSUME, pl.Int64))
+    return known.filter(pl.col("reconsume_times") >= limit)
+
+
+def _created(topic_config: pl.DataFrame) -> pl.DataFrame:
+    """Return the rows of dead letter topics that masters created after the first copy of their topics.json."""
+    first = topic_config.group_by("source_name").agg(pl.col("ts").min().alias("first_ts"))
+    of_master = (pl.col("change") == "first") & (pl.col("broker_id") == 0)
+    created = topic_config.filter(pl.col("topic").str.starts_with(DLQ) & of_master).join(first, on="source_name")
+    return created.filter(pl.col("ts") > pl.col("first_ts")).with_columns(_group_of(DLQ))
+
+
+def _group_of(prefix: str) -> pl.Expr:
+    return pl.col("topic").str.strip_prefix(prefix).alias("consumer_group")
+
+
+def _row(table: str, *key: str) -> pl.Expr:
+    """Return each row as evidence, ``row``."""
+    return evidence_row(pl.lit(table), row_key(*key)).alias("row")

@@ -1,0 +1,213 @@
+"""Messages that consumers sent back: the retry or dead letter that follows, by real lines of the orders sample."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from typing import Any
+
+import polars as pl
+import pytest
+
+from mqreplay.decisions.retried_message import COLUMNS, retried_message
+from mqreplay.decode.send_backs import decode_send_back
+from mqreplay.evidence.messages.sent_back import retry_deliveries
+from silver_moments import at
+from silver_rows import rows
+
+Row = dict[str, Any]
+FIRST = "retry 1, delay level 3"
+# The first and the last try of a message of the sample, and its request.
+REQUEST = (
+    b'{"ts":1795228827333,"response_ts":1795228827344,"client_id":"10.20.5.2@7333#2545421539146","request_code":36,'
+    b'"mode":"sync","broker_name":"broker-b","broker_addr":"127.0.0.1:10931","broker_id":0,"header":{"offset":34801,'
+    b'"group":"refund-group","delayLevel":0,"originMsgId":"7F0000011C714E0E2F2A679216BD00DF","originTopic":'
+    b'"refund-topic","unitMode":false,"maxReconsumeTimes":2,"bname":"broker-b"},"request_body":null,"response_code":0,'
+    b'"remark":null,"response_ext":{},"response_bytes":0,"error":null}'
+)
+FAILED = (
+    '{"ts":1795228827332,"client_id":"10.20.5.2@7333#2545421539146","consumer_group":"refund-group","topic":'
+    '"refund-topic","queue_topic":"refund-topic","broker_name":"broker-b","queue_id":0,"queue_offset":6,'
+    '"commitlog_offset":34801,"msg_id":"7F0000011C714E0E2F2A679216BD00DF","store_ts":1795228827328,'
+    '"reconsume_times":0,"status":"RECONSUME_LATER","orderly":false}'
+)
+AGAIN = (
+    '{"ts":1795228837420,"client_id":"10.20.5.1@7316#2544413056679","consumer_group":"refund-group","topic":'
+    '"refund-topic","queue_topic":"%RETRY%refund-group","broker_name":"broker-b","queue_id":0,"queue_offset":0,'
+    '"commitlog_offset":52231,"msg_id":"7F0000011C714E0E2F2A679216BD00DF","store_ts":1795228837416,'
+    '"reconsume_times":1,"status":"CONSUME_SUCCESS","orderly":false}'
+)
+SENT = {"consumer_group": "g", "topic": "t", "broker_name": "b", "client_id": "c1", "msg_id": "m", "response_code": 0}
+SENT |= {"ts": at(10), "commitlog_offset": 500, "delay_level": 0, "max_reconsume_times": 2, "record_id": "sent"}
+TRY = {"consumer_group": "g", "topic": "t", "queue_topic": "t", "broker_name": "b", "client_id": "c1", "msg_id": "m"}
+TRY |= {"ts": at(9.9), "store_ts": at(1), "queue_id": 0, "queue_offset": 6, "commitlog_offset": 500}
+TRY |= {"reconsume_times": 0, "status": "RECONSUME_LATER", "orderly": False, "record_id": "try"}
+BACK = TRY | {"queue_topic": "%RETRY%g", "queue_offset": 0, "commitlog_offset": 900, "ts": at(20.1)}
+BACK |= {"store_ts": at(20.05), "reconsume_times": 1, "status": "CONSUME_SUCCESS", "record_id": "back"}
+GROUP = {"source_name": "b-0", "broker_name": "b", "broker_id": 0, "ts": at(0), "change": "first"}
+GROUP |= {"consumer_group": "g", "retry_queue_nums": 1, "retry_max_times": 16}
+DLQ = {"source_name": "b-0", "broker_name": "b", "broker_id": 0, "ts": at(30), "change": "first", "topic": "%DLQ%g"}
+
+
+def instants(record: Row) -> Row:
+    def instant(value: int) -> dt.datetime:
+        return dt.datetime.fromtimestamp(value / 1000, dt.UTC)
+
+    return {name: instant(value) if name.endswith("ts") and value else value for name, value in record.items()}
+
+
+def judged(
+    sent: list[Row],
+    consumed: list[Row],
+    configs: list[Row] | None = None,
+    letters: list[Row] | None = None,
+    brokers: list[Row] | None = None,
+    broadcasting: tuple[str, ...] = (),
+    until: dt.datetime | None = None,
+) -> list[Row]:
+    return retried_message(
+        rows("silver.send_back", {}, sent),
+        retry_deliveries(rows("silver.consume", {}, consumed)),
+        rows("silver.subscription_group", GROUP, [{}] if configs is None else configs),
+        rows("silver.topic_config", DLQ, letters or []),
+        rows("silver.broker", {"broker_name": "b", "broker_id": 0, "ts": at(0)}, brokers or []),
+        pl.DataFrame({"consumer_group": broadcasting}, {"consumer_group": pl.String}),
+        until,
+    ).rows(named=True)
+
+
+def verdict(row: Row) -> tuple[str, str]:
+    return row["judgement"], row["reason"]
+
+
+def one(sent: Row | None = None, back: Row | None = None, **more: Any) -> Row:
+    """The verdict on a message: its request and its try with these differences; ``back``: it came back so."""
+    times = (sent or {}).pop("times", 0)
+    consumed = [TRY | {"reconsume_times": times}]
+    if back is not None:
+        consumed.append(BACK | {"reconsume_times": times + 1} | back)
+    (row,) = judged([SENT | (sent or {})], consumed, **more)
+    return row
+
+
+def test_real_lines_of_a_message_that_came_back() -> None:
+    tries = [instants(json.loads(line)) for line in (FAILED, AGAIN)]
+    sent = instants(decode_send_back(REQUEST))
+    (row,) = judged([sent | {"record_id": "sent"}], tries)
+    assert verdict(row) == ("agree", FIRST)
+    assert (row["expected_topic"], row["reconsume_times"], row["record_id"]) == ("%RETRY%refund-group", 0, "sent")
+    assert row["due_ts"] - row["sent_ts"] == dt.timedelta(seconds=10)
+    assert (row["late_s"], row["waited_s"], row["consume_record_id"]) == (0.083, 0.004, "r0")
+
+
+@pytest.mark.parametrize(
+    ("sent", "back", "expected"),
+    [
+        ({}, {}, ("agree", FIRST)),
+        ({"times": 1}, {"store_ts": at(40), "ts": at(41)}, ("agree", "retry 2, delay level 4")),
+        # The requested level counts.
+        ({"delay_level": 2}, {"store_ts": at(15), "ts": at(15)}, ("agree", "retry 1, delay level 2")),
+        ({"times": 1}, {}, ("differ", "retry 2, delay level 4; it came 20.0 s before its time")),
+        (
+            {},
+            {"store_ts": at(40), "ts": at(40)},
+            ("differ", "retry 1, delay level 3; the broker stored it 20.0 s late"),
+        ),
+        # It waited for its consumer: the broker was in time.
+        ({}, {"ts": at(80)}, ("agree", FIRST)),
+        # The client's clock is ahead: its request seems to be later than the broker's time.
+        ({}, {"store_ts": at(16), "ts": at(20)}, ("agree", FIRST)),
+        ({}, None, ("undetermined", f"{FIRST}: no consume log shows it")),
+        ({"response_code": 1}, {}, ("undetermined", "the broker refused the message (code 1)")),
+        ({"error": "time-out"}, {}, ("agree", FIRST)),
+    ],
+)
+def test_a_retry_comes_after_its_delay(sent: Row, back: Row | None, expected: tuple[str, str]) -> None:
+    assert verdict(one(dict(sent), back)) == expected
+
+
+@pytest.mark.parametrize(
+    ("sent", "why"),
+    [
+        ({"times": 2}, "reconsumeTimes 2 reached maxReconsumeTimes 2"),
+        ({"times": 16, "max_reconsume_times": None}, "reconsumeTimes 16 reached maxReconsumeTimes 16"),
+        ({"delay_level": -1}, "the consumer asked for a dead letter (delay level -1)"),
+    ],
+)
+def test_a_message_without_a_retry_left_is_a_dead_letter(sent: Row, why: str) -> None:
+    row = one(dict(sent), letters=[{}])
+    assert (row["expected_topic"], row["due_ts"], *verdict(row)) == ("%DLQ%g", None, "agree", why)
+    unseen = one(dict(sent))
+    assert verdict(unseen) == ("undetermined", f"{why}; no copy of topics.json shows the dead letter topic")
+    assert verdict(one(dict(sent), {}, letters=[{}])) == ("differ", f"{why}: a dead letter; but the message came back")
+
+
+def test_the_maximum_of_the_client_counts_before_that_of_the_group() -> None:
+    few = [{"retry_max_times": 1}]
+    assert one({"times": 1}, configs=few)["expected_topic"] == "%RETRY%g"
+    assert one({"times": 1, "max_reconsume_times": None}, configs=few)["expected_topic"] == "%DLQ%g"
+    unknown = one({"times": 1, "max_reconsume_times": None}, configs=[])
+    assert verdict(unknown)[1].startswith("neither the request nor a copy of subscriptionGroup.json")
+
+
+def test_a_group_without_retry_queues_loses_what_it_sends_back() -> None:
+    row = one(configs=[{"retry_queue_nums": 0}])
+    assert verdict(row) == ("undetermined", "the group has no retry queues: the broker drops the message")
+
+
+def test_the_levels_are_those_of_the_broker() -> None:
+    row = one(None, {}, brokers=[{"properties": {"messageDelayLevel": "1s 2s 3s"}}])
+    assert verdict(row) == ("agree", FIRST)
+    assert row["due_ts"] == at(13)
+    top = one({"times": 9, "max_reconsume_times": 16}, brokers=[{"properties": {"messageDelayLevel": "1s 2s"}}])
+    assert (top["expected_delay_level"], top["due_ts"]) == (2, at(12)), "no level above the highest"
+
+
+def test_a_message_that_two_clients_sent_back_comes_back_twice() -> None:
+    sent = [SENT, SENT | {"client_id": "c2", "ts": at(70), "record_id": "sent2"}]
+    twice = [TRY, TRY | {"client_id": "c2", "ts": at(69), "record_id": "try2"}, BACK]
+    second = BACK | {"queue_offset": 1, "store_ts": at(80), "ts": at(80), "record_id": "back2"}
+    # The same retry is delivered again: it is one.
+    again = BACK | {"ts": at(50), "client_id": "c2", "record_id": "back3"}
+    assert [verdict(row)[0] for row in judged(sent, [*twice, again, second])] == ["agree", "agree"]
+    unclear = ("undetermined", "not every request that sent this message back was recorded")
+    assert [verdict(row) for row in judged(sent, twice)] == [unclear, unclear]
+
+
+def test_a_listener_without_a_recorded_request() -> None:
+    (row,) = judged([], [TRY, BACK])
+    assert (verdict(row), row["record_id"]) == (("agree", FIRST), "try")
+    (unseen,) = judged([], [TRY])
+    assert verdict(unseen) == ("undetermined", "neither the request nor a retry of the message was recorded")
+    (early,) = judged([], [TRY, BACK | {"store_ts": at(12), "ts": at(12)}])
+    assert verdict(early) == ("undetermined", "the requested delay level is not known")
+
+
+def test_a_request_is_that_of_its_delivery() -> None:
+    no_offset = {"commitlog_offset": None}
+    (row,) = judged([SENT], [TRY | no_offset, BACK])
+    assert row["record_id"] == "sent"
+    assert verdict(row) == ("undetermined", "no consume log shows how often the message was retried before")
+    assert len(judged([SENT], [TRY | {"commitlog_offset": 501}])) == 2
+
+
+def test_what_sends_nothing_back() -> None:
+    assert judged([], [TRY], broadcasting=("g",)) == []
+    assert judged([], [TRY | {"orderly": True, "status": "SUSPEND_CURRENT_QUEUE_A_MOMENT"}]) == []
+
+
+def test_a_retry_due_after_the_end() -> None:
+    words = f"{FIRST}: due after the end of the recording"
+    assert verdict(one(until=at(19))) == ("undetermined", words)
+
+
+def test_no_rows() -> None:
+    none = retried_message(
+        *(rows(f"silver.{name}", {}, []) for name in ("send_back",)),
+        retry_deliveries(rows("silver.consume", {}, [])),
+        *(rows(f"silver.{name}", {}, []) for name in ("subscription_group", "topic_config", "broker")),
+        pl.DataFrame(schema={"consumer_group": pl.String}),
+        None,
+    )
+    assert tuple(none.columns) == COLUMNS
+    assert none.schema == rows("gold.retried_message", {}, []).select(COLUMNS).schema
