@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mqreplay.decisions.flow_control import observed_flow, stored_rows
+from mqreplay.decisions.flow_control import COLUMNS, logged_flow, observed_flow, stored_rows
 from silver_moments import at
 from silver_rows import rows
 
@@ -156,3 +156,38 @@ def test_what_may_be_the_clients_is_not_the_brokers(differs: Row) -> None:
 def test_a_dropped_queue_is_not_held() -> None:
     assert judged(seen(0, 1, 7, 7, dropped=True)) == []
     assert judged() == []
+
+
+LINE = QUEUE | {"client_id": "c1", "consumer_group": "g", "flow_control": "count", "threshold": 1000}
+LINE |= {"min_offset": 30, "max_offset": 1030, "cached_msgs": 1001, "cached_mib": 3, "source": "client_log"}
+SIZE_LINE = {"flow_control": "size", "threshold": 100}
+SPAN_LINE = {"flow_control": "span", "threshold": None, "cached_msgs": None, "cached_mib": None}
+
+
+def logged(*differs: Row) -> list[Row]:
+    return logged_flow(rows("silver.flow_control", LINE, differs), 60).rows(named=True)
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ({}, "agree"),
+        ({"cached_msgs": 1000}, "differ"),
+        (SIZE_LINE | {"cached_mib": 101}, "agree"),
+        (SIZE_LINE | {"cached_mib": 100}, "differ"),
+        (SPAN_LINE, "undetermined"),
+    ],
+)
+def test_a_line_of_a_log_has_the_numbers_that_decided(line: Row, expected: str) -> None:
+    (row,) = logged({"ts": at(0)} | line)
+    assert (row["judgement"], row["source"], row["head_offset"]) == (expected, "client_log", 30)
+    assert tuple(row) == COLUMNS
+
+
+def test_lines_with_one_smallest_offset_show_a_message_that_is_not_finished() -> None:
+    found = logged({"ts": at(0)}, {"ts": at(50)}, {"ts": at(100)}, {"ts": at(150), "min_offset": 31})
+    assert [row["stalled_by"] for row in found] == ["listener"] * 3 + [None]
+    assert found[2]["stalled_since_ts"] == at(0)
+    assert [row["stalled_by"] for row in logged({"ts": at(0)}, {"ts": at(50)})] == [None, None]
+    other = logged({"ts": at(0)}, {"ts": at(100), "queue_id": 1})
+    assert [row["stalled_by"] for row in other] == [None, None]

@@ -11,7 +11,7 @@ from typing import Final
 
 import polars as pl
 
-from mqreplay.core.flow_control import COUNT, PULL_BATCH_SIZE, SPAN, flow_control, largest_cached_count
+from mqreplay.core.flow_control import COUNT, PULL_BATCH_SIZE, SIZE, SPAN, flow_control, largest_cached_count
 from mqreplay.evidence.arrays.keys import KEY
 from mqreplay.evidence.lags.queue_caches import queue_caches
 from mqreplay.evidence.time_spans import INSTANT
@@ -30,7 +30,7 @@ TYPES: Final[dict[str, pl.DataType]] = {
     name: pl.Int64() if name in NUMBERS else INSTANT if name.endswith("ts") else pl.String() for name in COLUMNS
 } | {"day": pl.Date(), "queue_id": pl.Int32()}
 LISTENER, BROKER = "listener", "broker"  # stalled_by
-PULL: Final = "pull"  # a source
+PULL, LOG = "pull", "client_log"  # sources
 # A client gives up a pull after 30 s, and sends the next one 3 s later (DefaultMQPushConsumerImpl).
 PULL_LASTS_S: Final = 35
 OUTSTANDING_S: Final = 5  # a refused pull is sent again after 3 s, that of a paused consumer after 1 s
@@ -78,12 +78,54 @@ def pulled_flow(unfinished: pl.DataFrame) -> pl.DataFrame:
         "judgement": "undetermined",
         "reason": "only pulls show the cache: the client pulled past a message that it did not finish",
     }
-    named = unfinished.rename({"until_ts": "next_ts"}).with_columns(
-        *(pl.lit(value).alias(name) for name, value in known.items()),
-        pl.col("ts").alias("stalled_since_ts"),
+    return _typed(
+        unfinished.rename({"until_ts": "next_ts"}).with_columns(
+            *(pl.lit(value).alias(name) for name, value in known.items()),
+            pl.col("ts").alias("stalled_since_ts"),
+        )
     )
-    return named.select(
-        (pl.col(name) if name in named.columns else pl.lit(None)).cast(kind).alias(name) for name, kind in TYPES.items()
+
+
+def logged_flow(logged: pl.DataFrame, slow_s: int) -> pl.DataFrame:
+    """Return rows of gold.flow_control for the lines of clients' logs (silver.flow_control), judged by their numbers.
+
+    Two lines with the same smallest offset, ``slow_s`` seconds apart, show that the listener has not finished it: the
+    smallest offset only grows.
+    """
+    lines = logged.sort(*KEY, "client_id", "ts")
+    verdicts = [
+        _judged_line(*line)
+        for line in lines.select("flow_control", "threshold", "cached_msgs", "cached_mib").iter_rows()
+    ]
+    judged = pl.DataFrame(verdicts, {"judgement": pl.String(), "reason": pl.String()}, orient="row")
+    run = pl.struct(*KEY, "client_id", "min_offset").rle_id()
+    is_long = pl.col("ts").max().over("run") - pl.col("ts").min().over("run") >= pl.duration(seconds=slow_s)
+    threshold = pl.col("threshold")
+    named = pl.concat([lines.drop("source"), judged], how="horizontal").with_columns(run.alias("run"))
+    return _typed(
+        named.rename({"min_offset": "head_offset", "max_offset": "last_offset"}).with_columns(
+            pl.lit(LOG).alias("source"),
+            pl.when(pl.col("flow_control") == COUNT).then(threshold).alias("pull_threshold_for_queue"),
+            pl.when(pl.col("flow_control") == SIZE).then(threshold).alias("pull_threshold_size_for_queue"),
+            pl.when(is_long).then(pl.lit(LISTENER)).alias("stalled_by"),
+            pl.when(is_long).then(pl.col("ts").min().over("run")).alias("stalled_since_ts"),
+        )
+    )
+
+
+def _judged_line(why: str, threshold: int | None, count: int | None, mib: int | None) -> tuple[str, str]:
+    if threshold is None or count is None or mib is None:
+        return "undetermined", f"flow control by {why}: the client does not log its threshold"
+    expected = flow_control(count, mib, 0, False, *((threshold, mib) if why == COUNT else (count, threshold)))
+    if expected == why:
+        return "agree", f"flow control by {why}: the logged numbers are above the threshold"
+    return "differ", f"flow control by {why}, but the logged numbers are not above the threshold"
+
+
+def _typed(rows: pl.DataFrame) -> pl.DataFrame:
+    """Return the columns of gold.flow_control; those that the rows do not have are null."""
+    return rows.select(
+        (pl.col(name) if name in rows.columns else pl.lit(None)).cast(kind).alias(name) for name, kind in TYPES.items()
     )
 
 

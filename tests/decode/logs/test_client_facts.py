@@ -59,6 +59,23 @@ def test_an_empty_result() -> None:
             client_facts.OffsetIllegal("g", QUEUE, 999999, 178, 0, 178),
         ),
         (
+            "the cached message count exceeds the threshold 1000, so do flow control, minOffset=30, maxOffset=1030, "
+            f"count=1001, size=3 MiB, pullRequest=PullRequest [consumerGroup=g, messageQueue={MQ}, nextOffset=1031], "
+            "flowControlTimes=1",
+            client_facts.FlowControlled("g", QUEUE, "count", 1000, 30, 1030, 1001, 3, 1),
+        ),
+        (
+            "the cached message size exceeds the threshold 100 MiB, so do flow control, minOffset=30, maxOffset=60, "
+            f"count=31, size=101 MiB, pullRequest=PullRequest [consumerGroup=g, messageQueue={MQ}, nextOffset=61], "
+            "flowControlTimes=2001",
+            client_facts.FlowControlled("g", QUEUE, "size", 100, 30, 60, 31, 101, 2001),
+        ),
+        (
+            "the queue's messages, span too long, so do flow control, minOffset=30, maxOffset=2031, maxSpan=2001, "
+            f"pullRequest=PullRequest [consumerGroup=g, messageQueue={MQ}, nextOffset=2032], flowControlTimes=1",
+            client_facts.FlowControlled("g", QUEUE, "span", None, 30, 2031, None, None, 1),
+        ),
+        (
             "invoke reset offset operation from broker. brokerAddr=127.0.0.1:10911, topic=t, group=g, timestamp=-1",
             client_facts.ResetInvoked("127.0.0.1:10911", "t", "g", -1),
         ),

@@ -73,6 +73,24 @@ class OffsetIllegal(NamedTuple):
     max_offset: int
 
 
+class FlowControlled(NamedTuple):
+    """A client of the group did not pull from a queue, because too much waits in it.
+
+    ``threshold`` (messages or MiB) and ``cached_mib`` are None for the span, ``cached_msgs`` is then None too.
+    ``times`` counts such checks of the client from 1; every thousandth is logged.
+    """
+
+    group: str
+    queue: MessageQueue
+    flow_control: str
+    threshold: int | None
+    min_offset: int
+    max_offset: int
+    cached_msgs: int | None
+    cached_mib: int | None
+    times: int
+
+
 class ResetInvoked(NamedTuple):
     """A broker ordered a client of the group to reset its offsets of a topic."""
 
@@ -172,6 +190,7 @@ Fact = (
     | Broadcast
     | Committed
     | OffsetIllegal
+    | FlowControlled
     | ResetInvoked
     | Suspended
     | Resumed

@@ -20,6 +20,7 @@ from mqreplay.decode.logs.client_facts import (
     Committed,
     ConsumerStopped,
     Fact,
+    FlowControlled,
     HeartbeatContent,
     HeartbeatFailed,
     HeartbeatSent,
@@ -64,6 +65,18 @@ _ILLEGAL: Final = re.compile(
     rf"nextOffset=(-?\d{{1,19}})\] "
     r"PullResult \[pullStatus=OFFSET_ILLEGAL, nextBeginOffset=(-?\d{1,19}), minOffset=(-?\d{1,19}), "
     r"maxOffset=(-?\d{1,19}), .*",
+    _FLAGS,
+)
+_PULL_REQUEST: Final = rf"PullRequest \[consumerGroup=({NAME}), messageQueue=({QUEUE}), nextOffset=-?\d{{1,19}}\]"
+_FULL: Final = re.compile(
+    r"the cached message (count|size) exceeds the threshold (\d{1,10})(?: MiB)?, so do flow control, "
+    rf"minOffset=(\d{{1,19}}), maxOffset=(\d{{1,19}}), count=(\d{{1,19}}), size=(-?\d{{1,19}}) MiB, "
+    rf"pullRequest={_PULL_REQUEST}, flowControlTimes=(-?\d{{1,19}})",
+    _FLAGS,
+)
+_WIDE: Final = re.compile(
+    r"the queue's messages, span too long, so do flow control, minOffset=(\d{1,19}), maxOffset=(\d{1,19}), "
+    rf"maxSpan=\d{{1,19}}, pullRequest={_PULL_REQUEST}, flowControlTimes=(-?\d{{1,19}})",
     _FLAGS,
 )
 _RESET: Final = re.compile(
@@ -163,6 +176,21 @@ def _illegal(message: str) -> OffsetIllegal:
     return OffsetIllegal(match[1], queue_of(match[2]), *offsets)
 
 
+def _full(message: str) -> FlowControlled:
+    match = matched(_FULL, message)
+    names = ("minOffset", "maxOffset", "count", "size")
+    first, last, count, size = (long_of(match[place], name) for place, name in enumerate(names, 3))
+    threshold, times = _count(match[2], "threshold"), long_of(match[9], "flowControlTimes")
+    return FlowControlled(match[7], queue_of(match[8]), match[1], threshold, first, last, count, size, times)
+
+
+def _wide(message: str) -> FlowControlled:
+    match = matched(_WIDE, message)
+    first, last = long_of(match[1], "minOffset"), long_of(match[2], "maxOffset")
+    times = long_of(match[5], "flowControlTimes")
+    return FlowControlled(match[3], queue_of(match[4]), "span", None, first, last, None, None, times)
+
+
 def _reset(message: str) -> ResetInvoked:
     match = matched(_RESET, message)
     return ResetInvoked(match[1], match[2], match[3], long_of(match[4], "timestamp"))
@@ -220,6 +248,9 @@ _READERS: Final[tuple[tuple[str, Callable[[str], Fact | None]], ...]] = (
     ("client rebalanced result changed", _rebalanced),
     ("messageQueueChanged ", _broadcast),
     ("the pull request offset illegal, ", _illegal),
+    ("the cached message count exceeds ", _full),
+    ("the cached message size exceeds ", _full),
+    ("the queue's messages, span too long, ", _wide),
     ("invoke reset offset operation", _reset),
     ("suspend this consumer, ", lambda message: Suspended(matched(_SUSPENDED, message)[1])),
     ("resume this consumer, ", lambda message: Resumed(matched(_RESUMED, message)[1])),

@@ -125,7 +125,7 @@ def failed_messages(produce: pl.DataFrame) -> pl.DataFrame:
 def _refusal(remark: str) -> pl.Expr:
     text = pl.col(remark).fill_null("")
     words: pl.Expr = pl.lit(OTHER.words)
-    for begins, refusal in reversed(REFUSALS.items()):
+    for begins, refusal in reversed(list(REFUSALS.items())):
         words = pl.when(text.str.starts_with(begins)).then(pl.lit(refusal.words)).otherwise(words)
     return words
 

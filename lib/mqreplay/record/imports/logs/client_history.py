@@ -15,6 +15,7 @@ from mqreplay.decode.logs import client_facts as log
 from mqreplay.decode.message_queue import MessageQueue
 from mqreplay.record.imports.logs.client_records import (
     commit_record,
+    flow_record,
     heartbeat_record,
     illegal_pull_record,
     rebalance_record,
@@ -74,6 +75,8 @@ class ClientHistory:
                 yield from self._committed(ts, fact)
             case log.OffsetIllegal():
                 self._illegal(ts, fact)
+            case log.FlowControlled():
+                yield from self._flow_controlled(ts, fact)
             case log.ResetInvoked():
                 self._resets.setdefault(fact.group, []).append(_Reset(ts, fact))
             case log.Suspended():
@@ -182,6 +185,14 @@ class ClientHistory:
         # The client drops the queue, and takes it again at a rebalance after it has corrected the offset.
         self._queues.hold(ts, member, self._queues.of(member) - {fact.queue})
         self.illegal_pulls.append(illegal_pull_record(ts, holders[0], fact))
+
+    def _flow_controlled(self, ts: int, fact: log.FlowControlled) -> Iterator[Record]:
+        members = self._members(fact.group)
+        holders = self._queues.holders(members, fact.group, fact.queue) or members or [*self.clients]
+        if len(holders) == 1:
+            yield flow_record(ts, holders[0], fact)
+        else:
+            self.left_out["flow control of queues without a known client"] += 1
 
     def _suspended(self, ts: int, group: str) -> None:
         """Drop the queues of the broker that reset a client: it corrects them 10 s later (`_resumed`)."""

@@ -66,6 +66,26 @@ def illegal_pull_record(ts: int, client_id: str, fact: log.OffsetIllegal) -> Rec
     }
 
 
+def flow_record(ts: int, client_id: str, fact: log.FlowControlled) -> Record:
+    """Return the record of a pull that flow control held back."""
+    return "flow_controls", {
+        "ts": ts,
+        "client_id": client_id,
+        "consumer_group": fact.group,
+        "topic": fact.queue.topic,
+        "broker_name": fact.queue.broker_name,
+        "queue_id": fact.queue.queue_id,
+        "flow_control": fact.flow_control,
+        "threshold": fact.threshold,
+        "min_offset": fact.min_offset,
+        "max_offset": fact.max_offset,
+        "cached_msgs": fact.cached_msgs,
+        "cached_mib": fact.cached_mib,
+        "times": fact.times,
+        "source": SOURCE,
+    }
+
+
 def reset_record(ts: int, client_id: str, invoked: log.ResetInvoked, offsets: Mapping[MessageQueue, int]) -> Record:
     """Return the record of a reset by a broker, with the offsets that the client set for the queues of this broker."""
     table = ",".join(
