@@ -128,6 +128,14 @@ class FindingSettings:
         "a broker that producers pass for longer is reported, if sends to it failed or their route lacks it",
         "Raise it if short pauses of a broker do not matter.",
     )
+    storm_rebalances: int = setting(
+        5,
+        "rebalance",
+        "a group is reported if a host joins it so often within an hour, or its queues move so often without a join",
+        "Raise it if consumers are restarted often, such as in a test environment.",
+        least=2,
+        most=1_000_000,
+    )
     start_messages: int = setting(
         1000,
         "message",

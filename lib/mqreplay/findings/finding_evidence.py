@@ -55,6 +55,7 @@ class FindingEvidence:
     failover_steps: pl.DataFrame  # failover_step.failover_steps
     config_drift: pl.DataFrame  # slave_configs
     blocked_locks: pl.DataFrame  # findings/locks.py
+    rebalance_rounds: pl.DataFrame  # rebalance_round, with cycles
     blocked_orders: pl.DataFrame  # pop_orders
     clocks: pl.DataFrame  # client_clocks
     refused_snapshots: pl.DataFrame  # findings/snapshots.py

@@ -25,6 +25,7 @@ class Limits:
     refused_s: int
     lock_blocked_s: int
     failed_sends: int
+    storm_rebalances: int
     retry_gap_s: int
     late_retry_s: int
     stale_slave_s: int

@@ -43,6 +43,7 @@ class DayTables:
     flow_control: pl.DataFrame
     queue_lock: pl.DataFrame
     retried_message: pl.DataFrame
+    rebalance_round: pl.DataFrame
     judgement: pl.DataFrame
     replay_gap: pl.DataFrame
 
@@ -113,6 +114,7 @@ def finding_evidence(
             raw["topic_config"], raw["subscription_group"], snapshots, runtime, limits.config_drift_s
         ),
         blocked_locks=blocked_locks(by_driver.locks),
+        rebalance_rounds=by_driver.rounds,
         blocked_orders=blocked_orders(raw["pop_order"], snapshots, limits.stuck_s),
         clocks=client_clocks([], limits.clock_skew_s) if context.skew is None else context.skew.rows,
         refused_snapshots=refused.filter((pl.col("ts") >= since) & (pl.col("ts") < end)),

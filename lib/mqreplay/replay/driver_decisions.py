@@ -12,6 +12,7 @@ from mqreplay.decisions.flow_control import logged_flow, observed_flow, pulled_f
 from mqreplay.decisions.flow_control import stored_rows as stored_flow
 from mqreplay.decisions.queue_lock import queue_lock
 from mqreplay.decisions.queue_lock import stored_rows as stored_locks
+from mqreplay.decisions.rebalance_round import COLUMNS, rebalance_round
 from mqreplay.decisions.retried_message import retried_message
 from mqreplay.evidence.lags.unfinished_pulls import long_unfinished
 from mqreplay.replay.broker_evidence import BrokerEvidence
@@ -21,6 +22,8 @@ from mqreplay.replay.member_evidence import MemberEvidence
 from mqreplay.replay.message_pass import DeliveryResult
 from mqreplay.replay.queue_pass import QueueResult
 from mqreplay.replay.recorded import Recorded
+
+NO_TOPIC = pl.lit(None, pl.String).alias("topic")  # a round is of all topics of its group
 
 
 @dataclass(frozen=True)
@@ -36,6 +39,8 @@ class DriverDecisions:
     locks: pl.DataFrame
     queue_lock: pl.DataFrame
     retried_message: pl.DataFrame
+    rounds: pl.DataFrame
+    rebalance_round: pl.DataFrame
     counted: Sequence[JudgedRows]
 
 
@@ -48,7 +53,7 @@ def driver_decisions(
     deliveries: DeliveryResult,
     exposure: pl.DataFrame,
 ) -> DriverDecisions:
-    """Judge steps of failovers, flow control, locks and messages sent back.
+    """Judge steps of failovers, flow control, locks, messages sent back and rounds of rebalances.
 
     ``exposure`` has the rows of gold.failover_exposure.
     """
@@ -70,6 +75,12 @@ def driver_decisions(
     raw, sent, back = context.raw, small["send_back"], deliveries.retry_deliveries
     configs = (raw["subscription_group"], raw["topic_config"], raw["broker"])
     retried = retried_message(sent, back, *configs, clients.unshared_groups, recorded.recorded_until)
+    rounds = rebalance_round(
+        *(clients.owners, clients.members, small["rebalance"]),
+        None if "consume_log" in recorded.missing else deliveries.repeated_deliveries,
+        *(clients.unshared_groups, context.starts, context.day.since),
+        *(limits.rebalance_interval_s, limits.silent_s),
+    )
     return DriverDecisions(
         failover_step=steps,
         flow=flow,
@@ -77,10 +88,13 @@ def driver_decisions(
         locks=locks,
         queue_lock=stored_locks(locks),
         retried_message=retried,
+        rounds=rounds,
+        rebalance_round=rounds.select(COLUMNS),
         counted=[
             counted_rows("gold.failover_step", judged_steps(steps.filter(judged))),
             counted_rows("gold.flow_control", flow.filter(judged)),
             counted_rows("gold.queue_lock", locks.filter(judged)),
             counted_rows("gold.retried_message", retried.filter(judged)),
+            counted_rows("gold.rebalance_round", rounds.filter(judged).with_columns(NO_TOPIC)),
         ],
     )

@@ -22,6 +22,7 @@ JUDGED = {
     "gold.queue_lock": "ts",
     "gold.send_attempt": "request_ts",
     "gold.retried_message": "sent_ts",
+    "gold.rebalance_round": "from_ts",
     "gold.pop_receipt": "pop_ts",
     "gold.pop_assignment": "ts",
 }

@@ -233,6 +233,7 @@ class Replay:
             flow_control=by_driver.flow_control,
             queue_lock=by_driver.queue_lock,
             retried_message=by_driver.retried_message,
+            rebalance_round=by_driver.rebalance_round,
             judgement=judgement(decided.judgements),
             replay_gap=replay_gap(pl.concat([decided.gaps, gaps]), self.day.cluster),
         )

@@ -46,6 +46,7 @@ DECISION_KINDS: Final = (
     DecisionKind("gold.queue_lock", "lock of a queue", "locks of queues"),
     DecisionKind("gold.send_attempt", "try of a send", "tries of sends"),
     DecisionKind("gold.retried_message", "message sent back", "messages sent back"),
+    DecisionKind("gold.rebalance_round", "round of rebalances", "rounds of rebalances"),
     DecisionKind("gold.pop_receipt", "message of POP", "messages of POP"),
     DecisionKind("gold.pop_assignment", "assignment by a broker", "assignments by a broker"),
     DecisionKind("gold.offset_continuity", "offset change", "offset changes", "silver.offset_change"),

@@ -136,6 +136,16 @@ WORDINGS: Mapping[str, Wording] = {
             ("{judgement}: {reason}", "{judgement}"),
         ),
     ),
+    "gold.rebalance_round": Wording(
+        "from_ts",
+        (
+            "{joined} joined, {left} left: {members_before} members before, {members_after} after",
+            "{moved} of {queues} queues moved",
+            "no owner for {idle_s:,.0f} s",
+            ("{judgement}: {reason}", "{judgement}"),
+        ),
+        until="to_ts",
+    ),
     "gold.slave_suggestion": Wording(
         "request_ts",
         (

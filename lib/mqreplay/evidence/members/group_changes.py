@@ -1,0 +1,98 @@
+"""Changes of a group: members that join or leave, queues that get another owner, and rounds of such changes."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import Final
+
+import polars as pl
+
+from mqreplay.core.rebalance_lock_manager import REBALANCE_LOCK_INTERVAL, REBALANCE_LOCK_MAX_LIVE_TIME
+from mqreplay.evidence.arrays.keys import KEY
+from mqreplay.evidence.time_spans import INSTANT, with_session
+
+GROUP: Final = "consumer_group"
+# The lock of an orderly client that died blocks a queue for 60 s; a client rebalances every 20 s.
+SETTLED_S: Final = (REBALANCE_LOCK_MAX_LIVE_TIME + REBALANCE_LOCK_INTERVAL) // 1000
+BEFORE_NEXT: Final = dt.timedelta(seconds=10)  # a client that leaves releases its queues a little before
+HOUR: Final = "1h"
+
+
+def member_changes(members: pl.DataFrame, begun: list[dt.datetime], until: pl.Expr, silent_s: int) -> pl.DataFrame:
+    """Return each join and leave. Columns: consumer_group, ts, kind, cycles."""
+    reach = dt.timedelta(seconds=silent_s)
+    place = pl.col("client_id").str.split("@").list.first().alias("place")
+    sessions = members.select(
+        GROUP, place, "from_ts", "to_ts", "left", pl.col("dropped").is_not_null().alias("dropped")
+    )
+    joins = sessions.select(GROUP, "place", pl.col("from_ts").alias("ts"), pl.lit("joined").alias("kind"))
+    # Without a request or a line that shows it, a client that is silent to the end may still be there.
+    gone = pl.col("left") | pl.col("dropped") | (pl.col("to_ts") < until - reach)
+    leaves = sessions.filter(gone).select(GROUP, "place", pl.col("to_ts").alias("ts"), pl.lit("left").alias("kind"))
+    both = pl.concat([joins, leaves]).sort("ts", "kind")
+    step = pl.when(pl.col("kind") == "joined").then(1).otherwise(-1)
+    processes = both.with_columns(step.cum_sum().over(GROUP, "place").alias("processes"))
+    most = processes.group_by(GROUP, "place").agg(pl.col("processes").max().clip(lower_bound=1))
+    changed = both.filter(~_at_start(begun, reach))
+    joined = changed.filter(pl.col("kind") == "joined").sort("ts")
+    within = joined.rolling("ts", period=HOUR, group_by=[GROUP, "place"]).agg(pl.len().alias("joins"))
+    cycles = within.join(most, [GROUP, "place"]).select(
+        GROUP,
+        "ts",
+        pl.lit("joined").alias("kind"),
+        (pl.col("joins") // pl.col("processes")).cast(pl.Int64).alias("cycles"),
+    )
+    left = changed.filter(pl.col("kind") == "left").select(GROUP, "ts", "kind", pl.lit(0, pl.Int64).alias("cycles"))
+    return pl.concat([cycles, left])
+
+
+def moves(owners: pl.DataFrame, begun: list[dt.datetime], silent_s: int) -> pl.DataFrame:
+    """Return each instant at which a queue got another owner. Columns: consumer_group, ts, kind, cycles."""
+    other = pl.col("client_id") != pl.col("client_id").shift(1).over(KEY)
+    moved = owners.sort("from_ts", "to_ts").filter(other)
+    at = moved.select(
+        GROUP, pl.col("from_ts").alias("ts"), pl.lit("moved").alias("kind"), pl.lit(0, pl.Int64).alias("cycles")
+    )
+    return at.unique().filter(~_at_start(begun, dt.timedelta(seconds=silent_s)))
+
+
+def _at_start(begun: list[dt.datetime], reach: dt.timedelta) -> pl.Expr:
+    """Return whether ``ts`` is soon after a start of the recording: what was there before appears only then."""
+    soon = [pl.col("ts").is_between(pl.lit(start, INSTANT), pl.lit(start + reach, INSTANT)) for start in begun]
+    return pl.any_horizontal(*soon)
+
+
+def rounds_of(changes: pl.DataFrame, interval_s: int, until: pl.Expr) -> pl.DataFrame:
+    """Return the rounds; at_ts is the instant at which the group should have settled."""
+    bursts = (
+        with_session(changes, [GROUP], "ts", "ts", interval_s)
+        .group_by(GROUP, "session")
+        .agg(
+            pl.col("ts").min().alias("from_ts"),
+            pl.col("ts").max().alias("to_ts"),
+            *((pl.col("kind") == kind).sum().cast(pl.Int64).alias(kind) for kind in ("joined", "left")),
+            pl.col("cycles").max(),
+        )
+        .drop("session")
+        .sort("from_ts")
+    )
+    alone = bursts.filter(pl.col("joined") + pl.col("left") == 0)
+    within = alone.rolling("from_ts", period=HOUR, group_by=GROUP).agg(pl.len().cast(pl.Int64).alias("alone"))
+    found = (
+        with_session(bursts.join(within, [GROUP, "from_ts"], how="left"), [GROUP], "from_ts", "to_ts", SETTLED_S)
+        .group_by(GROUP, pl.col("session").alias("round"))
+        .agg(
+            pl.col("from_ts").min(),
+            pl.col("to_ts").max(),
+            pl.col("joined", "left").sum(),
+            pl.max_horizontal(pl.col("cycles").max(), pl.col("alone").max()).alias("cycles"),
+        )
+        .sort("from_ts")
+    )
+    following = pl.col("from_ts").shift(-1).over(GROUP) - BEFORE_NEXT
+    at_ts = pl.min_horizontal(following, pl.col("to_ts") + dt.timedelta(seconds=SETTLED_S), until)
+    return found.with_columns(
+        pl.col("from_ts").dt.date().alias("day"),
+        pl.max_horizontal(at_ts, "to_ts").alias("at_ts"),
+        (at_ts < pl.col("to_ts") + dt.timedelta(seconds=SETTLED_S) - BEFORE_NEXT).alias("is_cut"),
+    )
