@@ -54,8 +54,9 @@ def publish_routes(route: pl.DataFrame, topics: pl.Series) -> tuple[pl.DataFrame
     changes = answered.select("topic", "known_ts").with_columns(ids).sort("topic", "known_ts", "route_id")
     is_change = pl.col("route_id").ne_missing(pl.col("route_id").shift(1).over("topic"))
     rows = [(number, *row) for queues, number in numbers.items() for row in _turns(queues)]
-    changed = changes.filter(is_change).select(pl.col(name).cast(of) for name, of in CHANGES.items())
-    return changed, pl.DataFrame(rows, QUEUES, orient="row")
+    return changes.filter(is_change).select(pl.col(name).cast(kind) for name, kind in CHANGES.items()), pl.DataFrame(
+        rows, QUEUES, orient="row"
+    )
 
 
 def _turns(queues: tuple[tuple[str, int], ...]) -> Iterator[tuple[object, ...]]:

@@ -14,6 +14,7 @@ import pytest
 
 from decode.capture.wire import BROKER, Talk, command, framed, heartbeat, pcap, registration
 from mqreplay.cli.command_line import main
+from mqreplay.core.send_retry import send_status
 from mqreplay.decode.brokers import decode_brokers
 from mqreplay.decode.kinds import KINDS
 from mqreplay.record.imports.captures.unpack import REASONS, unpack
@@ -106,6 +107,18 @@ def test_it_is_what_the_recorder_wrote(unpacked, stem):
     within = [r for rows in recorded.values() for r in rows if first + 500 <= r[time] <= last - 500]
     assert within
     assert all(id(r) in met for r in within), "none is missed"
+
+
+def test_sends_are_what_the_producer_logged(unpacked):
+    produced = {one["msg_id"]: one for one in map(KINDS["produce_log"].decode, lines(NIGHT / "produce_log.jsonl.gz"))}
+    sends = [KINDS["sends"].decode(line) for line in lines(unpacked[0] / "sends.jsonl.gz")]
+    for send in sends:
+        logged = produced[send["msg_id"]]
+        same = ("topic", "broker_name", "queue_offset", "offset_msg_id", "size")
+        assert [send[name] for name in same] == [logged[name] for name in same]
+        assert (send["answer_queue_id"], send["keys"]) == (logged["queue_id"], logged["key"])
+        assert send_status(send["response_code"]) == logged["send_status"]
+        assert send["queue_id"] == send["answer_queue_id"]
 
 
 def test_few_answers_were_not_seen(unpacked):
