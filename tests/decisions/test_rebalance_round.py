@@ -63,7 +63,7 @@ COMPUTED = [*shares(A, -1000, 290, 0, 1), *shares(A, 300, 1000, 0), *shares(B, 3
 def test_a_member_that_joins_takes_its_share() -> None:
     (row,) = rounds(JOINED, TAKEN, COMPUTED)
     assert (row["from_ts"], row["to_ts"], row["settled_ts"]) == (at(299), at(302), at(302))
-    assert (row["joined"], row["left"], row["members_before"], row["members_after"]) == (1, 0, 1, 2)
+    assert (row["joins"], row["leaves"], row["members_before"], row["members_after"]) == (1, 0, 1, 2)
     assert (row["queues"], row["moved"], row["moved_by_strategy"], row["of_leavers"]) == (2, 1, 1, 0)
     assert (row["idle_s"], row["overlap_s"], row["duplicates"]) == (2.0, 0.0, None)
     assert (row["judgement"], row["reason"]) == ("agree", "each member holds the queues that it computed")
@@ -82,7 +82,7 @@ def test_queues_of_a_member_that_leaves_must_move() -> None:
     owners = [held(0, A, -1000, 1000), held(1, B, -1000, 300), held(1, A, 310, 1000)]
     computed = [*shares(A, -1000, 300, 0), *shares(B, -1000, 300, 1), *shares(A, 300, 1000, 0, 1)]
     (row,) = rounds(members, owners, computed)
-    assert (row["left"], row["of_leavers"], row["moved"], row["moved_by_strategy"]) == (1, 1, 1, 1)
+    assert (row["leaves"], row["of_leavers"], row["moved"], row["moved_by_strategy"]) == (1, 1, 1, 1)
     assert (row["idle_s"], row["judgement"]) == (10.0, "agree")
 
 
@@ -92,13 +92,13 @@ def test_an_owner_within_the_interval_of_another_one_overlaps() -> None:
     owners = [held(0, A, -1000, 1000), held(1, B, -1000, 1000), held(1, A, 300, 301)]
     computed = [*shares(A, -1000, 1000, 0), *shares(B, -1000, 1000, 1)]
     (row,) = rounds(members, owners, computed)
-    assert (row["joined"], row["left"], row["moved"], row["overlap_s"]) == (0, 0, 0, 1.0)
+    assert (row["joins"], row["leaves"], row["moved"], row["overlap_s"]) == (0, 0, 0, 1.0)
     assert (row["judgement"], row["cycles"]) == ("agree", 1)
 
 
 def test_changes_that_follow_each_other_are_one_round() -> None:
     members = [session(A, -1000, 1000), session(B, 200, 250), session(B, 320, 1000)]
-    assert [row["joined"] for row in rounds(members, [])] == [2]
+    assert [row["joins"] for row in rounds(members, [])] == [2]
     later = [session(A, -1000, 1000), session(B, 200, 1000), session("10.0.0.3@3", 400, 1000)]
     assert [row["members_before"] for row in rounds(later, [])] == [1, 2]
 
@@ -164,7 +164,7 @@ def test_retry_topics_are_left_out() -> None:
 def test_a_host_that_joins_again_and_again_is_counted() -> None:
     flaps = [session(B, s, s + 150) for s in range(0, 900, 200)]
     made = rounds([session(A, -1000, 1200), *flaps], [])
-    assert [(row["joined"], row["cycles"]) for row in made] == [(1, 1), (1, 2), (1, 3), (1, 4), (1, 5), (0, 0)]
+    assert [(row["joins"], row["cycles"]) for row in made] == [(1, 1), (1, 2), (1, 3), (1, 4), (1, 5), (0, 0)]
     # A deployment restarts three processes of a host, one after the other.
     old = [session(f"10.0.0.2@{n}", -1000, 100 * n) for n in range(1, 4)]
     new = [session(f"10.0.0.2@{n}0", 100 * n + 5, 1000) for n in range(1, 4)]
@@ -174,7 +174,7 @@ def test_a_host_that_joins_again_and_again_is_counted() -> None:
 def test_an_hour_later_it_counts_anew() -> None:
     flaps = [session(B, s, s + 100) for s in range(0, 4 * 4000, 4000)]
     steady = session(A, -1000, 20_000)
-    assert {row["cycles"] for row in rounds([steady, *flaps], []) if row["joined"]} == {1}
+    assert {row["cycles"] for row in rounds([steady, *flaps], []) if row["joins"]} == {1}
 
 
 def test_days_are_those_of_the_first_change() -> None:

@@ -12,7 +12,7 @@ from mqreplay.findings.shape import SCHEMA
 from silver_moments import at
 from silver_rows import rows
 
-ROUND = {"consumer_group": "g", "joined": 1, "left": 1, "members_before": 2, "members_after": 2, "queues": 8}
+ROUND = {"consumer_group": "g", "joins": 1, "leaves": 1, "members_before": 2, "members_after": 2, "queues": 8}
 ROUND |= {"moved": 4, "idle_s": 10.4, "overlap_s": 0.0, "duplicates": 3, "judgement": "agree", "reason": ""}
 Row = dict[str, Any]
 

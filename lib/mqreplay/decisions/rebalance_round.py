@@ -27,7 +27,7 @@ FRESH: Final = dt.timedelta(seconds=60)  # three rebalances: an older one is of 
 SHARES: Final = ("rebalance",)  # sources of owners that are the computed shares themselves
 PRECISE: Final = ("assignment", "rebalance", "client_log")  # sources that show a change when it happens
 COLUMNS: Final = (
-    *("day", GROUP, "from_ts", "to_ts", "settled_ts", "joined", "left", "members_before", "members_after", "queues"),
+    *("day", GROUP, "from_ts", "to_ts", "settled_ts", "joins", "leaves", "members_before", "members_after", "queues"),
     *("moved", "moved_by_strategy", "of_leavers", "idle_s", "overlap_s", "duplicates", "judgement", "reason"),
 )
 NO_OWNERS: Final = "the queues that the members held are not known"
@@ -52,7 +52,8 @@ def rebalance_round(
     this time though nobody joined or left; the most of the round.
     ``owners`` is gold.queue_owner, not cut at midnight; ``members`` and ``unshared`` are the frames of membership.py;
     ``repeated`` is that of `repeated_deliveries`, None without a log of deliveries. Changes that follow each other in
-    SETTLED_S seconds (group_changes.py) are one round. Nothing is a change within ``silent_s`` seconds of a start of the recording.
+    SETTLED_S seconds (group_changes.py) are one round. Nothing is a change
+    within ``silent_s`` seconds of a start of the recording.
     """
     shared = members.join(unshared, GROUP, how="anti")
     held = owners.join(unshared, GROUP, how="anti").filter(~pl.col("topic").str.starts_with(RETRY))

@@ -49,7 +49,7 @@ def storms(rounds: pl.DataFrame, cluster: str, storm_rebalances: int) -> pl.Data
     Rounds of a group that are an hour apart or less are one finding, if one of them is a storm.
     """
     together = with_session(rounds, [GROUP], "from_ts", "to_ts", HOUR)
-    total = {name: pl.col(name).sum() for name in ("joined", "left", "moved", "duplicates")}
+    total = {name: pl.col(name).sum() for name in ("joins", "leaves", "moved", "duplicates")}
     found = (
         together.group_by(GROUP, "session")
         .agg(
@@ -80,9 +80,9 @@ def storms(rounds: pl.DataFrame, cluster: str, storm_rebalances: int) -> pl.Data
         pl.lit(" within "),
         whole_seconds("from_ts", "to_ts"),
         pl.lit(": "),
-        counted("joined", "join"),
+        counted("joins", "join"),
         pl.lit(", "),
-        counted("left", "leave"),
+        counted("leaves", "leave"),
         moves,
         idle,
         again.fill_null(""),

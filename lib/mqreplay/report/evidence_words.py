@@ -139,7 +139,7 @@ WORDINGS: Mapping[str, Wording] = {
     "gold.rebalance_round": Wording(
         "from_ts",
         (
-            "{joined} joined, {left} left: {members_before} members before, {members_after} after",
+            "{joins} joined, {leaves} left: {members_before} members before, {members_after} after",
             "{moved} of {queues} queues moved",
             "no owner for {idle_s:,.0f} s",
             ("{judgement}: {reason}", "{judgement}"),

@@ -16,6 +16,7 @@ GROUP: Final = "consumer_group"
 SETTLED_S: Final = (REBALANCE_LOCK_MAX_LIVE_TIME + REBALANCE_LOCK_INTERVAL) // 1000
 BEFORE_NEXT: Final = dt.timedelta(seconds=10)  # a client that leaves releases its queues a little before
 HOUR: Final = "1h"
+JOIN, LEAVE, MOVE = "join", "leave", "move"  # kinds of changes
 
 
 def member_changes(members: pl.DataFrame, begun: list[dt.datetime], until: pl.Expr, silent_s: int) -> pl.DataFrame:
@@ -25,24 +26,24 @@ def member_changes(members: pl.DataFrame, begun: list[dt.datetime], until: pl.Ex
     sessions = members.select(
         GROUP, place, "from_ts", "to_ts", "left", pl.col("dropped").is_not_null().alias("dropped")
     )
-    joins = sessions.select(GROUP, "place", pl.col("from_ts").alias("ts"), pl.lit("joined").alias("kind"))
+    joins = sessions.select(GROUP, "place", pl.col("from_ts").alias("ts"), pl.lit(JOIN).alias("kind"))
     # Without a request or a line that shows it, a client that is silent to the end may still be there.
     gone = pl.col("left") | pl.col("dropped") | (pl.col("to_ts") < until - reach)
-    leaves = sessions.filter(gone).select(GROUP, "place", pl.col("to_ts").alias("ts"), pl.lit("left").alias("kind"))
+    leaves = sessions.filter(gone).select(GROUP, "place", pl.col("to_ts").alias("ts"), pl.lit(LEAVE).alias("kind"))
     both = pl.concat([joins, leaves]).sort("ts", "kind")
-    step = pl.when(pl.col("kind") == "joined").then(1).otherwise(-1)
+    step = pl.when(pl.col("kind") == JOIN).then(1).otherwise(-1)
     processes = both.with_columns(step.cum_sum().over(GROUP, "place").alias("processes"))
     most = processes.group_by(GROUP, "place").agg(pl.col("processes").max().clip(lower_bound=1))
     changed = both.filter(~_at_start(begun, reach))
-    joined = changed.filter(pl.col("kind") == "joined").sort("ts")
+    joined = changed.filter(pl.col("kind") == JOIN).sort("ts")
     within = joined.rolling("ts", period=HOUR, group_by=[GROUP, "place"]).agg(pl.len().alias("joins"))
     cycles = within.join(most, [GROUP, "place"]).select(
         GROUP,
         "ts",
-        pl.lit("joined").alias("kind"),
+        pl.lit(JOIN).alias("kind"),
         (pl.col("joins") // pl.col("processes")).cast(pl.Int64).alias("cycles"),
     )
-    left = changed.filter(pl.col("kind") == "left").select(GROUP, "ts", "kind", pl.lit(0, pl.Int64).alias("cycles"))
+    left = changed.filter(pl.col("kind") == LEAVE).select(GROUP, "ts", "kind", pl.lit(0, pl.Int64).alias("cycles"))
     return pl.concat([cycles, left])
 
 
@@ -51,7 +52,7 @@ def moves(owners: pl.DataFrame, begun: list[dt.datetime], silent_s: int) -> pl.D
     other = pl.col("client_id") != pl.col("client_id").shift(1).over(KEY)
     moved = owners.sort("from_ts", "to_ts").filter(other)
     at = moved.select(
-        GROUP, pl.col("from_ts").alias("ts"), pl.lit("moved").alias("kind"), pl.lit(0, pl.Int64).alias("cycles")
+        GROUP, pl.col("from_ts").alias("ts"), pl.lit(MOVE).alias("kind"), pl.lit(0, pl.Int64).alias("cycles")
     )
     return at.unique().filter(~_at_start(begun, dt.timedelta(seconds=silent_s)))
 
@@ -70,13 +71,13 @@ def rounds_of(changes: pl.DataFrame, interval_s: int, until: pl.Expr) -> pl.Data
         .agg(
             pl.col("ts").min().alias("from_ts"),
             pl.col("ts").max().alias("to_ts"),
-            *((pl.col("kind") == kind).sum().cast(pl.Int64).alias(kind) for kind in ("joined", "left")),
+            *((pl.col("kind") == kind).sum().cast(pl.Int64).alias(f"{kind}s") for kind in (JOIN, LEAVE)),
             pl.col("cycles").max(),
         )
         .drop("session")
         .sort("from_ts")
     )
-    alone = bursts.filter(pl.col("joined") + pl.col("left") == 0)
+    alone = bursts.filter(pl.col("joins") + pl.col("leaves") == 0)
     within = alone.rolling("from_ts", period=HOUR, group_by=GROUP).agg(pl.len().cast(pl.Int64).alias("alone"))
     found = (
         with_session(bursts.join(within, [GROUP, "from_ts"], how="left"), [GROUP], "from_ts", "to_ts", SETTLED_S)
@@ -84,7 +85,7 @@ def rounds_of(changes: pl.DataFrame, interval_s: int, until: pl.Expr) -> pl.Data
         .agg(
             pl.col("from_ts").min(),
             pl.col("to_ts").max(),
-            pl.col("joined", "left").sum(),
+            pl.col("joins", "leaves").sum(),
             pl.max_horizontal(pl.col("cycles").max(), pl.col("alone").max()).alias("cycles"),
         )
         .sort("from_ts")
