@@ -25,9 +25,13 @@ TIMED_OUT = "org.apache.rocketmq.remoting.exception.RemotingTooMuchRequestExcept
 TWICE = f"{CLIENT}.MQClientException: Send [2] times, still failed, cost [4001]ms, Topic: t, BrokersSent: [b, a]"
 
 
+ROUTE = {"topic": "t", "ts": at(0), "queue_datas": [(name, 1, 1, 6, 0) for name in "ab"]}
+ROUTE |= {"broker_datas": [(name, {0: f"{name}:1"}) for name in "ab"]}
+
+
 def of_tries(*tries: Row) -> list[Row]:
-    send = rows("silver.send", SEND, tries)
-    routes = publish_routes(rows("silver.route", {}, []), send["topic"])
+    send = rows("silver.send", SEND | {"queue_id": 0}, tries)
+    routes = publish_routes(rows("silver.route", ROUTE, [{}]), send["topic"])
     found = failed_tries(send_tries(send, *routes))
     assert dict(found.schema) == SENDS
     return found.sort("request_ts").rows(named=True)
@@ -53,7 +57,15 @@ def of_messages(*messages: Row) -> list[Row]:
 def test_a_refusal_has_the_brokers_reason(code: int, remark: str | None, words: str) -> None:
     (row,) = of_tries({"response_code": code, "remark": remark})
     assert (row["response_code"], row["failure"], row["send_status"]) == (code, words, None)
-    assert row["is_last"]
+
+
+def test_the_last_try_is_known_if_all_brokers_were_captured_or_the_producer_throws() -> None:
+    (row,) = of_tries({"response_code": 14})
+    assert row["is_last"] is None, "the retry may have gone to b"
+    (row,) = of_tries({"response_code": 14}, {"ts": at(9), "broker_name": "b", "response_code": 0})
+    assert row["is_last"] is True
+    (row,) = of_tries({"response_code": 13})
+    assert row["is_last"] is True
 
 
 def test_a_try_without_an_answer_failed_if_another_follows() -> None:

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 import polars as pl
 
-from mqreplay.core.send_retry import SEND_STATUS
+from mqreplay.core.send_retry import SEND_STATUS, Step
 from mqreplay.evidence.messages.send_outcomes import FAILED, failed
 
 BUSY, STORE, BROKER, TOPIC, MESSAGE, ROUTE, SILENT, UNKNOWN = (
@@ -79,7 +79,8 @@ def failed_tries(tries: pl.DataFrame) -> pl.DataFrame:
     is_unsafe = pl.col("send_status").is_in(UNSAFE).fill_null(value=False)
     waited_ms = (pl.col("began_ts") - pl.col("previous_began_ts")).dt.total_milliseconds()
     has_no_time = pl.col("is_logged") & (waited_ms >= LONG_MS) & (pl.col("cost_ms") * LESS < waited_ms)
-    found = tries.filter((failed() & ~has_no_time.fill_null(value=False)) | is_unsafe)
+    seen = pl.when(~pl.col("is_logged")).then("broker_name").drop_nulls().n_unique().over("topic").alias("seen_brokers")
+    found = tries.with_columns(seen).filter((failed() & ~has_no_time.fill_null(value=False)) | is_unsafe)
     is_logged = pl.col("outcome") == FAILED
     failure = (
         pl.when(pl.col("response_code").is_not_null())
@@ -92,9 +93,19 @@ def failed_tries(tries: pl.DataFrame) -> pl.DataFrame:
         found.with_columns(
             pl.when(~is_unsafe).then(failure).alias("failure"),
             pl.when(is_unsafe).then("send_status").alias("send_status"),
-            # A log lacks the try that succeeds.
-            pl.when("was_retried").then(pl.lit(value=False)).when(~is_logged).then(pl.lit(value=True)).alias("is_last"),
+            _is_last().alias("is_last"),
         )
+    )
+
+
+def _is_last() -> pl.Expr:
+    """Return whether no other try of the message follows; null where it may have been to a broker without a capture.
+
+    A producer's log lacks tries that succeed.
+    """
+    is_known = (pl.col("expected_step") == Step.THROW.value) | (pl.col("seen_brokers") >= pl.col("brokers"))
+    return (
+        pl.when("was_retried").then(pl.lit(value=False)).when(is_known & ~pl.col("is_logged")).then(pl.lit(value=True))
     )
 
 
