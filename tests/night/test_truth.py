@@ -72,6 +72,13 @@ def test_the_killed_master_and_the_stopped_one(found, orders):
     assert stopped["summary"].endswith("; 93 pulls of 10 groups went to a slave instead."), "and nothing came twice"
 
 
+def test_sends_that_waited_for_the_stopped_master(found):
+    _, stopped = of(found, "broker_down")
+    (failed,) = of(found, "send_failed")
+    assert (failed["broker_name"], failed["follows_from"]) == ("broker-b", stopped["finding_id"])
+    assert "143 sends to several topics failed on the master of broker-b within 100 s" in failed["summary"]
+
+
 def test_resets_back_and_forward_and_the_offset_past_the_end(found, orders):
     back, forward, set_by_hand = of(found, "offset_reset", "reset-group", topic="pay-topic")
     assert near(back["from_ts"], orders.at("reset_back_online"))
