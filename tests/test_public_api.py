@@ -36,7 +36,7 @@ COLUMNS = {
     "retried_message": "consumer_group topic broker_name client_id msg_id sent_ts reconsume_times expected_topic "
     "expected_delay_level due_ts stored_ts delivered_ts late_s judgement reason",
     "send_attempt": "topic producer_group client_id msg_id attempt request_ts broker_name queue_id "
-    "previous_broker_name expected_broker_name expected_queue_id response_code send_status was_retried judgement reason",
+    "previous_broker_name expected_broker_name expected_queue_id response_code send_status judgement reason",
     "queue_owner": "consumer_group topic broker_name queue_id client_id from_ts to_ts source",
     "finding": "kind severity consumer_group topic broker_name broker_id queue_id client_id from_ts to_ts confidence "
     "summary advice evidence",
