@@ -133,6 +133,13 @@ def test_a_message_that_an_orderly_listener_took_is_the_head() -> None:
     assert stalled(*(seen(s, 3, 7, 9, locked=False, properties=ORDERLY) for s in (0, 40, 80))) == [None] * 3
 
 
+def test_a_client_that_may_be_orderly_needs_the_lock() -> None:
+    hook = {"source": None, "properties": None, "listeners": None}
+    assert stalled(*(seen(s, 3, 7, 9, locked=False, **hook) for s in (0, 40, 80))) == [None] * 3
+    assert stalled(*(seen(s, 3, 7, 9, locked=True, **hook) for s in (0, 40, 80))) == ["listener"] * 3
+    assert stalled(*(seen(s, 3, 7, 9, locked=False) for s in (0, 40, 80))) == ["listener"] * 3
+
+
 def test_a_cache_that_stays_full_is_the_listeners_too() -> None:
     assert stalled(*(seen(s, 1010, s, s + 1009) for s in (0, 40, 80))) == ["listener"] * 3
     assert stalled(*(seen(s, 990, s, s + 989) for s in (0, 40, 80))) == [None] * 3

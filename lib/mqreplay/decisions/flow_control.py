@@ -202,7 +202,8 @@ def _with_verdict(rows: pl.DataFrame) -> pl.DataFrame:
 
 def _with_stalls(rows: pl.DataFrame, slow_s: int) -> pl.DataFrame:
     """Add stalled_by and stalled_since_ts, to the observations of a stall of ``slow_s`` seconds."""
-    locked = ~(pl.col("consume_orderly") & ~pl.col("locked")).fill_null(value=False)  # else the lock is what it lacks
+    # An orderly client may lack the lock of the queue. Newer clients set locked for all queues (RebalanceImpl).
+    locked = pl.col("locked").fill_null(value=False) | (~pl.col("consume_orderly")).fill_null(value=False)
     is_empty = (pl.col("cached_msgs") == 0) & pl.col("taken_msgs").is_not_null() & (pl.col("consume_type") == PUSH)
     shared = {
         "blocked": pl.when(locked).then("head"),

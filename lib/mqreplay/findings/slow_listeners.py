@@ -107,8 +107,7 @@ def _merged(found: pl.DataFrame, by: str, gap_s: int) -> pl.DataFrame:
         pl.col("waiting").max(),
         pl.col("control").drop_nulls().unique().sort().implode().list.join(", ").alias("controls"),
         pl.col("is_blocked").any(),
-        *(one_or_none(name) for name in ("broker_name", "queue_id", "client_id")),
-        pl.when(place.n_unique() == 1).then(pl.col("head_offset").first()).alias("head_offset"),
+        *(one_or_none(name) for name in ("broker_name", "queue_id", "client_id", "head_offset")),
         evidence_rows(TABLE, pl.col("keys").explode().unique().sort().implode()),
     )
 
@@ -116,7 +115,8 @@ def _merged(found: pl.DataFrame, by: str, gap_s: int) -> pl.DataFrame:
 def slow_listeners(found: pl.DataFrame, cluster: str, gap_s: int) -> pl.DataFrame:
     """Return SLOW_LISTENER, of the frame of `stalls`."""
     merged = _merged(found, LISTENER, gap_s)
-    at_offset = pl.format("the message at offset {}", "head_offset").fill_null("the first messages")
+    one = pl.when(pl.col("queues") == 1).then(pl.format("the message at offset {}", "head_offset"))
+    at_offset = one.fill_null("the first messages")
     what = (
         pl.when("is_blocked")
         .then(pl.lit("did not finish ") + at_offset + " of ")
