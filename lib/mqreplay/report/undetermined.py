@@ -58,6 +58,11 @@ REASONS: Final = (
     ),
     _reason("^no heartbeat tells", "the groups' subscriptions are not known", "heartbeats"),
     _reason("^no commit tells", "the groups' commits were not recorded", "offset_commits"),
+    _reason(
+        "^the thresholds of the client were not recorded",
+        "the thresholds of the clients' caches were not recorded",
+        advice="run `mqreplay record`: running info has them",
+    ),
     _reason("left no log of deliveries", "some consumers recorded no deliveries", "consume_log"),
     _reason("^the recording lacks the lists", "the lists that the client used were not recorded", "rebalance_log"),
     _reason("^the recording lacks", "the client's strategy or queues were not recorded", "assignments"),
