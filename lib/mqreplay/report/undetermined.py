@@ -61,7 +61,7 @@ REASONS: Final = (
     _reason(
         "^the thresholds of the client were not recorded",
         "the thresholds of the clients' caches were not recorded",
-        advice="run `mqreplay record`: running info has them",
+        advice="run `mqreplay record`",
     ),
     _reason("left no log of deliveries", "some consumers recorded no deliveries", "consume_log"),
     _reason("^the recording lacks the lists", "the lists that the client used were not recorded", "rebalance_log"),
