@@ -185,10 +185,13 @@ def test_a_client_that_stopped_has_no_step() -> None:
     assert judgements(steps(KILLED, seen(LISTS, [routed(95, BOTH)])), "left_route") == []
 
 
-def test_a_name_server_that_kept_the_broker_leaves_clients_undetermined() -> None:
+def test_a_name_server_that_kept_the_broker_leaves_late_clients_undetermined() -> None:
     other = [listed(s, BOTH, "n:2") for s in (98, 150)]
-    found = steps(KILLED, seen(LISTS + other, ROUTES))
-    (row,) = found.filter(pl.col("step") == "left_route").to_dicts()
+    late = [routed(s, addrs, "c2") for s, addrs in ((95, BOTH), (125, BOTH), (155, SLAVE))]
+    kept = [routed(s, BOTH, "c3") for s in (95, 125, 155, 185)]
+    found = steps(KILLED, seen(LISTS + other, ROUTES + late + kept))
+    in_time, row = found.filter(pl.col("step") == "left_route").sort("ts").to_dicts()
+    assert (in_time["client_id"], in_time["judgement"]) == ("c1", "agree")
     assert (row["judgement"], row["reason"]) == ("undetermined", "not every recorded name server removed the broker")
 
 

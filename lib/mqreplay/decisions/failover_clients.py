@@ -46,6 +46,11 @@ class Removals:
     lost_ts: Sequence[dt.datetime]
     back_ts: Sequence[dt.datetime]
 
+    @property
+    def all_removed(self) -> bool:
+        """Return whether no name server is known to have kept the broker."""
+        return len(self.lost_ts) == self.servers
+
 
 @dataclass
 class ClientSteps(StepRows):
@@ -81,21 +86,25 @@ class ClientSteps(StepRows):
         latest = latest if removals.servers else of.up_ts
         for client, row in whole.items():
             if row["lost_ts"] is None or (backs and row["lost_ts"] > max(backs)):
-                yield from self._kept_route(first.get(client), row, gone, relisted)
+                yield from self._kept_route(first.get(client), row, gone if removals.all_removed else None, relisted)
                 continue
             ids = [(ROUTES, row["had_id"]), (ROUTES, row["lost_id"])]
-            words = "not every recorded name server removed the broker" if gone is None else ASKS_FOR_ROUTES
-            yield self.judged(*(LEFT_ROUTE, row["lost_ts"], row["had_ts"], gone, words), client_id=client, evidence=ids)
+            expected, words = gone, ASKS_FOR_ROUTES
+            if gone is None or not (removals.all_removed or epoch_ms(row["lost_ts"]) <= gone.end):
+                expected, words = None, "not every recorded name server removed the broker"
+            yield self.judged(
+                *(LEFT_ROUTE, row["lost_ts"], row["had_ts"], expected, words), client_id=client, evidence=ids
+            )
             yield from self._back_in_route(row, latest, backs)
         yield from self._reads(whole)
         yield from self._redelivered()
 
     def _gone(self, removals: Removals) -> Interval | None:
-        """Return when a client gets a route without the broker; None if not all name servers removed it."""
+        """Return when a client gets a route without the broker; None if no name server removed it."""
         removal = self.removal()
         if not removals.servers:  # without lists, the name servers' own limit counts
             return removal and Interval(removal.begin, law.route_update(0, removal.end).end)
-        if len(removals.lost_ts) < removals.servers:
+        if not removals.lost_ts:
             return None
         first = min(removals.had_ts) - POLLS_APART
         return law.route_update(epoch_ms(first), epoch_ms(max(removals.lost_ts)))
