@@ -62,7 +62,7 @@ def judged(
     configs: list[Row] | None = None,
     letters: list[Row] | None = None,
     brokers: list[Row] | None = None,
-    broadcasting: tuple[str, ...] = (),
+    silent: tuple[str, ...] = (),
     until: dt.datetime | None = None,
 ) -> list[Row]:
     return retried_message(
@@ -71,7 +71,7 @@ def judged(
         rows("silver.subscription_group", GROUP, [{}] if configs is None else configs),
         rows("silver.topic_config", DLQ, letters or []),
         rows("silver.broker", {"broker_name": "b", "broker_id": 0, "ts": at(0)}, brokers or []),
-        pl.DataFrame({"consumer_group": broadcasting}, {"consumer_group": pl.String}),
+        pl.DataFrame({"consumer_group": silent}, {"consumer_group": pl.String}),
         until,
     ).rows(named=True)
 
@@ -192,7 +192,10 @@ def test_a_request_is_that_of_its_delivery() -> None:
 
 
 def test_what_sends_nothing_back() -> None:
-    assert judged([], [TRY], broadcasting=("g",)) == []
+    assert judged([], [TRY], silent=("g",)) == []
+    of_pop = BACK | {"queue_topic": "%RETRY%g_t", "status": "RECONSUME_LATER"}
+    assert judged([], [TRY, of_pop]) == [], "a client of POP changes the invisible time"
+    assert len(judged([SENT], [TRY], silent=("g",))) == 1, "a request is one, whoever sent it"
     assert judged([], [TRY | {"orderly": True, "status": "SUSPEND_CURRENT_QUEUE_A_MOMENT"}]) == []
 
 

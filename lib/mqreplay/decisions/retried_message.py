@@ -48,16 +48,16 @@ def retried_message(
     subscription_group: pl.DataFrame,
     topic_config: pl.DataFrame,
     broker: pl.DataFrame,
-    unshared: pl.DataFrame,
+    silent: pl.DataFrame,
     until: dt.datetime | None,
 ) -> pl.DataFrame:
     """Return the rows of gold.retried_message.
 
     ``send_back``, ``subscription_group``, ``topic_config`` and ``broker`` are rows of silver tables, ``deliveries``
-    those of sent_back.retry_deliveries of all shards. ``unshared`` has the consumer_group of broadcasting groups, which
+    those of sent_back.retry_deliveries of all shards. ``silent`` has the consumer_group of groups whose listeners
     send nothing back. ``until`` is the end of the recording, None if not known.
     """
-    sent = sent_back_messages(send_back, deliveries.join(unshared, "consumer_group", how="anti"))
+    sent = sent_back_messages(send_back, deliveries, silent)
     placed = _with_levels(_with_group(sent, subscription_group), broker)
     cases = placed.select(CASE).unique()
     expected = pl.DataFrame([expected_of(case) for case in cases.iter_rows(named=True)], EXPECTED, orient="row")

@@ -15,6 +15,7 @@ from mqreplay.decisions.queue_lock import stored_rows as stored_locks
 from mqreplay.decisions.rebalance_round import COLUMNS, rebalance_round
 from mqreplay.decisions.retried_message import retried_message
 from mqreplay.evidence.lags.unfinished_pulls import long_unfinished
+from mqreplay.evidence.members.observed_clients import answers
 from mqreplay.replay.broker_evidence import BrokerEvidence
 from mqreplay.replay.context import ReplayContext
 from mqreplay.replay.judged_rows import JudgedRows, counted_rows
@@ -74,7 +75,9 @@ def driver_decisions(
     locks = queue_lock(small["lock"], runtime, clients.members, context.starts, context.day.since)
     raw, sent, back = context.raw, small["send_back"], deliveries.retry_deliveries
     configs = (raw["subscription_group"], raw["topic_config"], raw["broker"])
-    retried = retried_message(sent, back, *configs, clients.unshared_groups, recorded.recorded_until)
+    by_pop = answers(small["assignment"]).filter("by_pop").select("consumer_group")
+    silent = pl.concat([clients.unshared_groups.select("consumer_group"), by_pop])
+    retried = retried_message(sent, back, *configs, silent, recorded.recorded_until)
     rounds = rebalance_round(
         *(clients.owners, clients.members, small["rebalance"]),
         None if "consume_log" in recorded.missing else deliveries.repeated_deliveries,

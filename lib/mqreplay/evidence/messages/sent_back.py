@@ -29,12 +29,13 @@ def retry_deliveries(consume: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def sent_back_messages(send_back: pl.DataFrame, deliveries: pl.DataFrame) -> pl.DataFrame:
+def sent_back_messages(send_back: pl.DataFrame, deliveries: pl.DataFrame, silent: pl.DataFrame) -> pl.DataFrame:
     """Return the messages sent back: by the requests, and by listeners whose request was not recorded.
 
     Columns: day, consumer_group, topic, broker_name, client_id, msg_id, sent_ts, response_code, delay_level and
     max_reconsume_times (both null without a request), reconsume_times (null without a delivery), consume_record_id, and
-    record_id of the request, else of the delivery. ``deliveries`` are rows of `retry_deliveries`.
+    record_id of the request, else of the delivery. ``deliveries`` are rows of `retry_deliveries`. ``silent`` has the
+    consumer_group of groups whose listeners cause no request: those of broadcasting and of POP.
     """
     # A client whose request failed sends the message itself, or tries again later (sendMessageBackAsNormalMessage).
     answered = send_back.filter(pl.col("error").is_null())
@@ -42,7 +43,10 @@ def sent_back_messages(send_back: pl.DataFrame, deliveries: pl.DataFrame) -> pl.
     requested = answered.join(
         read.select(*STORED, "reconsume_times", pl.col("record_id").alias("consume_record_id")), STORED, how="left"
     )
-    later = deliveries.filter(pl.col("status") == SENT_BACK)
+    own_topic = pl.col("queue_topic") == pl.lit(RETRY_GROUP_TOPIC_PREFIX) + pl.col("consumer_group")
+    is_pop = pl.col("queue_topic").str.starts_with(RETRY_GROUP_TOPIC_PREFIX) & ~own_topic
+    without = pl.concat([silent.select("consumer_group"), deliveries.filter(is_pop).select("consumer_group")])
+    later = deliveries.filter(pl.col("status") == SENT_BACK).join(without, "consumer_group", how="anti")
     unrequested = later.join(answered, [*STORED, "client_id"], how="anti", nulls_equal=False)
     no_offset = pl.col("commitlog_offset").is_null()
     named = unrequested.filter(no_offset).join(answered, ["consumer_group", "client_id", "msg_id"], how="anti")
