@@ -41,6 +41,7 @@ def rebalance_round(
     rebalance: pl.DataFrame,
     repeated: pl.DataFrame | None,
     unshared: pl.DataFrame,
+    orderly: pl.DataFrame,
     starts: Collection[dt.datetime],
     since: dt.datetime,
     interval_s: int,
@@ -51,9 +52,9 @@ def rebalance_round(
     ``cycles``: how often the same host joined within an hour, for each of its processes, or how often queues moved in
     this time though nobody joined or left; the most of the round.
     ``owners`` is gold.queue_owner, not cut at midnight; ``members`` and ``unshared`` are the frames of membership.py;
-    ``repeated`` is that of `repeated_deliveries`, None without a log of deliveries. Changes that follow each other in
-    SETTLED_S seconds (group_changes.py) are one round. Nothing is a change
-    within ``silent_s`` seconds of a start of the recording.
+    ``repeated`` is that of `repeated_deliveries`, None without a log of deliveries. ``orderly`` has the groups that
+    lock their queues. Changes that follow each other before a group has settled are one round. Nothing is a change within
+    ``silent_s`` seconds of a start of the recording.
     """
     shared = members.join(unshared, GROUP, how="anti")
     held = owners.join(unshared, GROUP, how="anti").filter(~pl.col("topic").str.starts_with(RETRY))
@@ -61,7 +62,7 @@ def rebalance_round(
     ends = pl.concat([shared.select("to_ts"), held.select("to_ts")])["to_ts"]
     until = pl.lit(ends.max(), INSTANT)
     changes = pl.concat([member_changes(shared, begun, until, silent_s), moves(held, begun, silent_s)])
-    rounds = rounds_of(changes, interval_s, until)
+    rounds = rounds_of(changes, orderly, interval_s, until)
     counted = (
         rounds.join(_counted_members(rounds, shared), ROUND, how="left", nulls_equal=True)
         .join(_counted_queues(rounds, held, shared, rebalance), ROUND, how="left", nulls_equal=True)

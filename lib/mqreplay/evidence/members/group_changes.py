@@ -13,7 +13,7 @@ from mqreplay.evidence.time_spans import INSTANT, with_session
 
 GROUP: Final = "consumer_group"
 # The lock of an orderly client that died blocks a queue for 60 s; a client rebalances every 20 s.
-SETTLED_S: Final = (REBALANCE_LOCK_MAX_LIVE_TIME + REBALANCE_LOCK_INTERVAL) // 1000
+ORDERLY_S: Final = (REBALANCE_LOCK_MAX_LIVE_TIME + REBALANCE_LOCK_INTERVAL) // 1000
 BEFORE_NEXT: Final = dt.timedelta(seconds=10)  # a client that leaves releases its queues a little before
 HOUR: Final = "1h"
 JOIN, LEAVE, MOVE = "join", "leave", "move"  # kinds of changes
@@ -63,8 +63,18 @@ def _at_start(begun: list[dt.datetime], reach: dt.timedelta) -> pl.Expr:
     return pl.any_horizontal(*soon)
 
 
-def rounds_of(changes: pl.DataFrame, interval_s: int, until: pl.Expr) -> pl.DataFrame:
-    """Return the rounds; at_ts is the instant at which the group should have settled."""
+def rounds_of(changes: pl.DataFrame, orderly: pl.DataFrame, interval_s: int, until: pl.Expr) -> pl.DataFrame:
+    """Return the rounds; at_ts is the instant at which the group should have settled.
+
+    ``orderly`` has the groups that lock their queues. Others have settled two rebalances after the last change.
+    """
+    locking, others = (changes.join(orderly, GROUP, how=how) for how in ("semi", "anti"))
+    return pl.concat(
+        [_rounds(locking, ORDERLY_S, interval_s, until), _rounds(others, 2 * interval_s, interval_s, until)]
+    )
+
+
+def _rounds(changes: pl.DataFrame, settled_s: int, interval_s: int, until: pl.Expr) -> pl.DataFrame:
     bursts = (
         with_session(changes, [GROUP], "ts", "ts", interval_s)
         .group_by(GROUP, "session")
@@ -80,7 +90,7 @@ def rounds_of(changes: pl.DataFrame, interval_s: int, until: pl.Expr) -> pl.Data
     alone = bursts.filter(pl.col("joins") + pl.col("leaves") == 0)
     within = alone.rolling("from_ts", period=HOUR, group_by=GROUP).agg(pl.len().cast(pl.Int64).alias("alone"))
     found = (
-        with_session(bursts.join(within, [GROUP, "from_ts"], how="left"), [GROUP], "from_ts", "to_ts", SETTLED_S)
+        with_session(bursts.join(within, [GROUP, "from_ts"], how="left"), [GROUP], "from_ts", "to_ts", settled_s)
         .group_by(GROUP, pl.col("session").alias("round"))
         .agg(
             pl.col("from_ts").min(),
@@ -90,10 +100,11 @@ def rounds_of(changes: pl.DataFrame, interval_s: int, until: pl.Expr) -> pl.Data
         )
         .sort("from_ts")
     )
+    settled = dt.timedelta(seconds=settled_s)
     following = pl.col("from_ts").shift(-1).over(GROUP) - BEFORE_NEXT
-    at_ts = pl.min_horizontal(following, pl.col("to_ts") + dt.timedelta(seconds=SETTLED_S), until)
+    at_ts = pl.min_horizontal(following, pl.col("to_ts") + settled, until)
     return found.with_columns(
         pl.col("from_ts").dt.date().alias("day"),
         pl.max_horizontal(at_ts, "to_ts").alias("at_ts"),
-        (at_ts < pl.col("to_ts") + dt.timedelta(seconds=SETTLED_S) - BEFORE_NEXT).alias("is_cut"),
+        (at_ts < pl.col("to_ts") + settled - BEFORE_NEXT).alias("is_cut"),
     )
