@@ -53,8 +53,8 @@ def rebalance_round(
     this time though nobody joined or left; the most of the round.
     ``owners`` is gold.queue_owner, not cut at midnight; ``members`` and ``unshared`` are the frames of membership.py;
     ``repeated`` is that of `repeated_deliveries`, None without a log of deliveries. ``orderly`` has the groups that
-    lock their queues. Changes that follow each other before a group has settled are one round. Nothing is a change within
-    ``silent_s`` seconds of a start of the recording.
+    lock their queues. Changes that follow each other before a group has settled are one round. Nothing is a change
+    within ``silent_s`` seconds of a start of the recording.
     """
     shared = members.join(unshared, GROUP, how="anti")
     held = owners.join(unshared, GROUP, how="anti").filter(~pl.col("topic").str.starts_with(RETRY))
