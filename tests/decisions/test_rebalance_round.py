@@ -10,6 +10,7 @@ import pytest
 
 from mqreplay.decisions import rebalance_round as judged
 from mqreplay.decisions.rebalance_round import rebalance_round
+from mqreplay.evidence.recorder_holes import HOLES
 from silver_moments import at
 from silver_rows import rows
 
@@ -18,6 +19,7 @@ SPAN = {"from_ts": pl.Datetime("us", "UTC"), "to_ts": pl.Datetime("us", "UTC")}
 MEMBERS = {"consumer_group": pl.String, "client_id": pl.String, **SPAN, "left": pl.Boolean, "dropped": pl.String}
 REPEATED = {"consumer_group": pl.String, "client_id": pl.String, "previous_client_id": pl.String}
 REPEATED |= {"ts": pl.Datetime("us", "UTC")}
+NO_HOLES = pl.DataFrame(schema=HOLES)
 GROUP = pl.DataFrame(schema={"consumer_group": pl.String})
 A, B = "10.0.0.1@1", "10.0.0.2@2"
 Row = dict[str, Any]
@@ -43,7 +45,14 @@ def shares(client: str, begin: int, end: int, *queues: int) -> list[Row]:
 def rounds(
     members: list[Row], owners: list[Row], computed: list[Row] | None = None, **differs: Any
 ) -> list[dict[str, Any]]:
-    known: Row = {"repeated": None, "unshared": GROUP, "orderly": GROUP, "starts": [START], "since": START}
+    known: Row = {
+        "repeated": None,
+        "unshared": GROUP,
+        "orderly": GROUP,
+        "holes": NO_HOLES,
+        "starts": [START],
+        "since": START,
+    }
     known |= {"interval_s": 20, "silent_s": 90} | differs
     made = rebalance_round(
         rows("gold.queue_owner", {}, owners),
@@ -151,6 +160,13 @@ def test_the_start_and_the_end_of_a_recording_change_nothing() -> None:
     assert rounds([session(A, -980, 1000), silent], []) == []
     assert rounds([session(A, -1000, 1000), session(B, 320, 1000)], [], starts=[START, at(300)]) == []
     assert rounds([], []) == []
+
+
+def test_clients_are_not_seen_in_a_hole_of_the_recorder() -> None:
+    members = [session(A, -1000, 1000), session(B, -1000, 190), session(B, 310, 1000)]
+    assert len(rounds(members, [])) == 2
+    hole = {"from_ts": at(200), "to_ts": at(300), "reason": "stopped"}
+    assert rounds(members, [], holes=pl.DataFrame([hole], HOLES)) == []
 
 
 def test_broadcasting_groups_share_no_queues() -> None:

@@ -16,7 +16,7 @@ import polars as pl
 
 from mqreplay.core.retry_topic import RETRY_GROUP_TOPIC_PREFIX as RETRY
 from mqreplay.evidence.arrays.keys import KEY, QUEUE
-from mqreplay.evidence.members.group_changes import GROUP, member_changes, moves, rounds_of
+from mqreplay.evidence.members.group_changes import GROUP, member_changes, moves, rounds_of, unsure_spans
 from mqreplay.evidence.members.membership import MEMBER
 from mqreplay.evidence.time_spans import INSTANT
 
@@ -42,6 +42,7 @@ def rebalance_round(
     repeated: pl.DataFrame | None,
     unshared: pl.DataFrame,
     orderly: pl.DataFrame,
+    holes: pl.DataFrame,
     starts: Collection[dt.datetime],
     since: dt.datetime,
     interval_s: int,
@@ -54,14 +55,14 @@ def rebalance_round(
     ``owners`` is gold.queue_owner, not cut at midnight; ``members`` and ``unshared`` are the frames of membership.py;
     ``repeated`` is that of `repeated_deliveries`, None without a log of deliveries. ``orderly`` has the groups that
     lock their queues. Changes that follow each other before a group has settled are one round. Nothing is a change
-    within ``silent_s`` seconds of a start of the recording.
+    within ``silent_s`` seconds of a start of the recording, or of one of ``holes``, the frame of `recorder_holes`.
     """
     shared = members.join(unshared, GROUP, how="anti")
     held = owners.join(unshared, GROUP, how="anti").filter(~pl.col("topic").str.starts_with(RETRY))
-    begun = sorted({since, *starts})
+    unsure = unsure_spans({since, *starts}, holes, silent_s)
     ends = pl.concat([shared.select("to_ts"), held.select("to_ts")])["to_ts"]
     until = pl.lit(ends.max(), INSTANT)
-    changes = pl.concat([member_changes(shared, begun, until, silent_s), moves(held, begun, silent_s)])
+    changes = pl.concat([member_changes(shared, unsure, until, silent_s), moves(held, unsure)])
     rounds = rounds_of(changes, orderly, interval_s, until)
     counted = (
         rounds.join(_counted_members(rounds, shared), ROUND, how="left", nulls_equal=True)

@@ -81,7 +81,8 @@ def driver_decisions(
     rounds = rebalance_round(
         *(clients.owners, clients.members, small["rebalance"]),
         None if "consume_log" in recorded.missing else deliveries.repeated_deliveries,
-        *(clients.unshared_groups, small["lock"].select("consumer_group").unique(), context.starts, context.day.since),
+        *(clients.unshared_groups, small["lock"].select("consumer_group").unique(), clients.polled.holes),
+        *(context.starts, context.day.since),
         *(limits.rebalance_interval_s, limits.silent_s),
     )
     return DriverDecisions(

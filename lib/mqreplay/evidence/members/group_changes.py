@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Collection
 from typing import Final
 
 import polars as pl
@@ -19,8 +20,8 @@ HOUR: Final = "1h"
 JOIN, LEAVE, MOVE = "join", "leave", "move"  # kinds of changes
 
 
-def member_changes(members: pl.DataFrame, begun: list[dt.datetime], until: pl.Expr, silent_s: int) -> pl.DataFrame:
-    """Return each join and leave. Columns: consumer_group, ts, kind, cycles."""
+def member_changes(members: pl.DataFrame, unsure: pl.DataFrame, until: pl.Expr, silent_s: int) -> pl.DataFrame:
+    """Return each join and leave outside of `unsure_spans`. Columns: consumer_group, ts, kind, cycles."""
     reach = dt.timedelta(seconds=silent_s)
     place = pl.col("client_id").str.split("@").list.first().alias("place")
     sessions = members.select(
@@ -34,7 +35,7 @@ def member_changes(members: pl.DataFrame, begun: list[dt.datetime], until: pl.Ex
     step = pl.when(pl.col("kind") == JOIN).then(1).otherwise(-1)
     processes = both.with_columns(step.cum_sum().over(GROUP, "place").alias("processes"))
     most = processes.group_by(GROUP, "place").agg(pl.col("processes").max().clip(lower_bound=1))
-    changed = both.filter(~_at_start(begun, reach))
+    changed = _sure(both, unsure)
     joined = changed.filter(pl.col("kind") == JOIN).sort("ts")
     within = joined.rolling("ts", period=HOUR, group_by=[GROUP, "place"]).agg(pl.len().alias("joins"))
     cycles = within.join(most, [GROUP, "place"]).select(
@@ -47,20 +48,35 @@ def member_changes(members: pl.DataFrame, begun: list[dt.datetime], until: pl.Ex
     return pl.concat([cycles, left])
 
 
-def moves(owners: pl.DataFrame, begun: list[dt.datetime], silent_s: int) -> pl.DataFrame:
-    """Return each instant at which a queue got another owner. Columns: consumer_group, ts, kind, cycles."""
+def moves(owners: pl.DataFrame, unsure: pl.DataFrame) -> pl.DataFrame:
+    """Return each instant at which a queue got another owner, outside of `unsure_spans`.
+
+    Columns: consumer_group, ts, kind, cycles. Pulls alone do not show it: an application may choose its queues.
+    """
     other = pl.col("client_id") != pl.col("client_id").shift(1).over(KEY)
-    moved = owners.sort("from_ts", "to_ts").filter(other)
+    moved = owners.filter(pl.col("source") != "pull").sort("from_ts", "to_ts").filter(other)
     at = moved.select(
         GROUP, pl.col("from_ts").alias("ts"), pl.lit(MOVE).alias("kind"), pl.lit(0, pl.Int64).alias("cycles")
     )
-    return at.unique().filter(~_at_start(begun, dt.timedelta(seconds=silent_s)))
+    return _sure(at.unique(), unsure)
 
 
-def _at_start(begun: list[dt.datetime], reach: dt.timedelta) -> pl.Expr:
-    """Return whether ``ts`` is soon after a start of the recording: what was there before appears only then."""
-    soon = [pl.col("ts").is_between(pl.lit(start, INSTANT), pl.lit(start + reach, INSTANT)) for start in begun]
-    return pl.any_horizontal(*soon)
+def unsure_spans(begun: Collection[dt.datetime], holes: pl.DataFrame, silent_s: int) -> pl.DataFrame:
+    """Return when a sign of life may be a client's first only in the recording, or its last: columns since, until.
+
+    ``begun`` are the starts of the recording, ``holes`` the frame of `recorder_holes`.
+    """
+    reach = dt.timedelta(seconds=silent_s)
+    starts = pl.DataFrame({"since": list(begun)}, {"since": INSTANT})
+    unseen = holes.select((pl.col("from_ts") - reach).alias("since"), (pl.col("to_ts") + reach).alias("until"))
+    spans = pl.concat([starts.with_columns((pl.col("since") + reach).alias("until")), unseen]).sort("since")
+    return spans.with_columns(pl.col("until").cum_max())
+
+
+def _sure(changes: pl.DataFrame, unsure: pl.DataFrame) -> pl.DataFrame:
+    """Return the changes outside of the spans of `unsure_spans`, in the order of their times."""
+    met = changes.sort("ts").join_asof(unsure, left_on="ts", right_on="since", check_sortedness=False)
+    return met.filter((pl.col("until") < pl.col("ts")).fill_null(value=True)).select(changes.columns)
 
 
 def rounds_of(changes: pl.DataFrame, orderly: pl.DataFrame, interval_s: int, until: pl.Expr) -> pl.DataFrame:
