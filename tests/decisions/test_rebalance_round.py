@@ -169,6 +169,11 @@ def test_clients_are_not_seen_in_a_hole_of_the_recorder() -> None:
     assert rounds(members, [], holes=pl.DataFrame([hole], HOLES)) == []
 
 
+def test_pulls_alone_are_no_round() -> None:
+    owners = [held(0, A, -1000, 300, source="pull"), held(0, B, 300, 1000, source="pull")]
+    assert rounds([session(A, -1000, 1000), session(B, -1000, 1000)], owners) == []
+
+
 def test_broadcasting_groups_share_no_queues() -> None:
     unshared = pl.DataFrame({"consumer_group": ["g"]})
     assert rounds(JOINED, TAKEN, COMPUTED, unshared=unshared) == []
