@@ -40,6 +40,7 @@ REBALANCE_STORM = FindingKind(
     example="Group pay-group rebalanced in 6 rounds within 2280 s: 7 joins, 7 leaves, 41 queue moves; queues had no"
     " owner for 212 s in total.",
     causes=(Cause("duplicate_client_id", same=(GROUP,), after_s=3600),),
+    ends_after=None,
 )
 
 
