@@ -37,6 +37,10 @@ COLUMNS = {
     "expected_delay_level due_ts stored_ts delivered_ts late_s judgement reason",
     "send_attempt": "topic producer_group client_id msg_id attempt request_ts broker_name queue_id "
     "previous_broker_name expected_broker_name expected_queue_id response_code send_status judgement reason",
+    "replication": "broker_name broker_id ts log_end master_end behind_bytes behind_messages behind_ms slaves "
+    "send_status unflushed_bytes unflushed_messages unflushed_ms allowed_bytes judgement reason",
+    "pull_batch": "consumer_group topic broker_name queue_id client_id request_ts msg_count body_bytes from_disk "
+    "most_messages most_bytes judgement reason",
     "queue_owner": "consumer_group topic broker_name queue_id client_id from_ts to_ts source",
     "finding": "kind severity consumer_group topic broker_name broker_id queue_id client_id from_ts to_ts confidence "
     "summary advice evidence",

@@ -170,6 +170,16 @@ class FindingSettings:
         "age at which a slave's offsets are stale; slaves copy every 10 s in 4.9, every minute in 5.x",
         "When slaves copy offsets less often.",
     )
+    disk_catchup_s: int = seconds(
+        60,
+        "a group whose messages brokers read from disk for longer is reported",
+        "Raise it if groups often read old messages on purpose.",
+    )
+    replication_lag_s: int = seconds(
+        30,
+        "a slave that lacks its master's data for longer is reported; a healthy one lacks it for less than a second",
+        "Raise it if slaves are on slow lines, or the recorder polls less often than every 10 s.",
+    )
     config_drift_s: int = seconds(
         300,
         "a slave with another configuration than its master for longer is reported; slaves copy every minute at most",

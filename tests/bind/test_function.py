@@ -27,6 +27,7 @@ NAMED = {
     "effective_ratio",
     "slave_suggestion",
     "check_in_disk_by_commit_offset",
+    "can_be_batch",
     "suggest_which_broker_id",
     "compare_and_increase_only",
     "update_offset",

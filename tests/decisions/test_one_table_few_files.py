@@ -35,6 +35,7 @@ MOST_FILES = {
     "gold.pop_assignment": 6,
     "gold.pop_receipt": 1,
     "gold.pull_answer": 5,
+    "gold.pull_batch": 6,
     "gold.pull_route": 6,
     "gold.queue_lock": 3,
     "gold.queue_owner": 4,
@@ -44,6 +45,7 @@ MOST_FILES = {
     "gold.replay_gap": 13,
     "gold.send_attempt": 5,
     "gold.retried_message": 6,
+    "gold.replication": 3,
     "gold.slave_suggestion": 5,
 }
 

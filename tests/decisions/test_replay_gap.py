@@ -130,7 +130,7 @@ def test_polls_of_the_recorder_stand_in_for_what_clients_would_have_recorded() -
     missing = {"rebalance_log", "heartbeats", "pull_log"}
     found = missing_kinds(DAY, missing, {"stuck_queue": FINDINGS["stuck_queue"].needs}, polled=True)
     assert sorted(found["decision"]) == [
-        f"gold.{name}" for name in ("pull_answer", "pull_route", "queue_start", "slave_suggestion")
+        f"gold.{name}" for name in ("pull_answer", "pull_batch", "pull_route", "queue_start", "slave_suggestion")
     ]
     assert "gold.allocation" in missing_kinds(DAY, missing, {})["decision"].to_list()
 

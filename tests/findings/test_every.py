@@ -8,6 +8,8 @@ from dataclasses import replace
 import polars as pl
 import pytest
 
+from mqreplay.decisions.pull_batch import pull_batches
+from mqreplay.decisions.replication import replication
 from mqreplay.evidence import client_clocks
 from mqreplay.evidence.brokers.broker_outages import failovers_of_shard
 from mqreplay.evidence.brokers.listed_brokers import CHANGES, UNLISTED
@@ -69,6 +71,8 @@ LIMITS = Limits(
     retry_gap_s=7200,
     late_retry_s=60,
     stale_slave_s=150,
+    replication_lag_s=30,
+    disk_catchup_s=60,
     reset_reach_s=60,
 )
 NAMES = {
@@ -90,6 +94,7 @@ NAMES = {
     *("lock_blocked", "rebalance_storm"),
     *("slow_listener", "slow_broker"),
     *("pull_refused", "send_failed", "not_stored", "sends_avoid_broker"),
+    *("replication_lag", "unflushed_data", "disk_bound_catchup"),
 }
 GROUP = {"consumer_group": pl.String}
 SPAN = {"from_ts": INSTANT, "to_ts": INSTANT}
@@ -107,6 +112,10 @@ def test_every_kind_is_described() -> None:
     assert all(name == kind.name for name, kind in KINDS.items())
     assert all(kind.rule.endswith(".") and kind.advice.endswith(".") for kind in KINDS.values())
     assert all(0 < kind.confidence <= 1 for kind in KINDS.values())
+
+
+def disk_runs_of(pull: pl.DataFrame, suggestions: pl.DataFrame, broker: pl.DataFrame) -> pl.DataFrame:
+    return pull_batches(pull, suggestions, broker, pl.lit(True), LIMITS.same_cause_gap_s).disk_runs
 
 
 def evidence_of(**silver: list[dict]) -> FindingEvidence:
@@ -143,6 +152,7 @@ def evidence_of(**silver: list[dict]) -> FindingEvidence:
         config_drift=pl.DataFrame(silver.get("config_drift", []), DRIFT),
         blocked_locks=blocked_locks(table("queue_lock", "gold").with_columns(pl.lit(0, pl.Int64).alias("grants"))),
         rebalance_rounds=table("rebalance_round", "gold").with_columns(pl.lit(0, pl.Int64).alias("cycles")),
+        replication=replication(table("broker_runtime"), table("broker"), LIMITS.replication_lag_s),
         blocked_orders=blocked_orders(table("pop_order"), table("snapshot"), 60),
         clocks=clocks,
         refused_snapshots=refused_snapshots(table("quarantine", "bronze")),
@@ -151,6 +161,7 @@ def evidence_of(**silver: list[dict]) -> FindingEvidence:
             slave_reads(route, table("slave_suggestion", "gold"), pull, table("broker")), LIMITS.same_cause_gap_s
         ),
         failovers=failovers_of_shard(route),
+        disk_runs=disk_runs_of(pull, table("slave_suggestion", "gold"), table("broker")),
         refused_runs=refused_runs_of_shard(table("pull_answer", "gold"), LIMITS.same_cause_gap_s),
         new_starts=new_starts_of_shard(table("queue_start", "gold")),
         first_uses=first_uses_of_shard(pull),

@@ -75,7 +75,7 @@ def test_missing_evidence_is_not_a_quiet_night(tmp_path: Path) -> None:
     assert pulls.helps[0].ways.startswith("capture the brokers' ports with tcpdump")
     every = list(found.values())
     assert [each.name for each in not_judged(every)] == [
-        *("pulls", "slave suggestions", "answers to pulls", "starts of queues", "group statuses")
+        *("pulls", "slave suggestions", "answers to pulls", "starts of queues", "batches of pulls", "group statuses")
     ]
     assert level([], every) == "unknown"
     assert verdict([], every) == (

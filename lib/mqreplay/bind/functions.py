@@ -135,6 +135,17 @@ check_in_disk_by_commit_offset = BoundFunction(
     "DefaultMessageStore#checkInDiskByCommitOffset (4.x), #estimateInMemByCommitOffset (5.x, negated)",
     (599, 1000, 1000, 40),
 )
+can_be_batch = BoundFunction(
+    "can_be_batch",
+    laws.can_be_batch,
+    "message_total BIGINT NOT NULL, buffer_total BIGINT NOT NULL, last_size BIGINT NOT NULL, "
+    "is_in_disk BOOLEAN NOT NULL",
+    "BOOLEAN",
+    "Whether one pull can give message_total messages of buffer_total bytes, the last one of last_size bytes, with the "
+    "default limits: 32 messages and 256 KiB from memory, 8 messages and 64 KiB from disk.",
+    "DefaultMessageStore#isTheBatchFull",
+    (8, 65_536, 8_192, True),
+)
 suggest_which_broker_id = BoundFunction(
     "suggest_which_broker_id",
     pull_answer.suggest_which_broker_id,

@@ -14,6 +14,7 @@ from mqreplay.core import (
     rebalance_lock_manager,
     send_back,
 )
+from mqreplay.core import slave_suggestion as memory
 from mqreplay.core.compute_pull_from import ConsumeFromWhere
 from mqreplay.core.message_queue import MessageQueue
 from mqreplay.core.version import CLIENT_4
@@ -89,6 +90,11 @@ def update_pull_from_which_node(
         table.update_pull_from_which_node(queue, suggestion)
     table.update_pull_from_which_node(mq, broker_id)
     return {queue: table.recalculate_pull_from_which_node(queue) for queue in {**before, mq: broker_id}}
+
+
+def can_be_batch(message_total: int, buffer_total: int, last_size: int, is_in_disk: bool) -> bool:
+    """Return slave_suggestion.can_be_batch with the default limits."""
+    return memory.can_be_batch(message_total, buffer_total, last_size, is_in_disk)
 
 
 class UnknownConsumeFromWhere(MqreplayError):

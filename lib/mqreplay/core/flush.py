@@ -8,9 +8,16 @@ DefaultMessageStore.FlushConsumeQueueService and MappedFile. Positions are bytes
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
+from mqreplay.core.store_settings import int_setting
+
 OS_PAGE_SIZE = 4_096  # bytes
+# ms; RocketMQ logs a flush that takes longer (FlushRealTimeService#run).
+LONG_FLUSH = 500
+# One that is going on, a whole one, and one more if the log enters a new file: MappedFileQueue#flush writes one file.
+TURNS = 3
 
 
 class FlushPolicy(NamedTuple):
@@ -30,6 +37,61 @@ COMMIT_LOG = FlushPolicy(interval=500, least_pages=4, thorough_interval=10_000, 
 CONSUME_QUEUE = FlushPolicy(interval=1_000, least_pages=2, thorough_interval=60_000, retry_times_over=3)
 # From the off-heap buffer to the page cache, only with transientStorePoolEnable.
 COMMIT_TO_FILE_CHANNEL = FlushPolicy(interval=200, least_pages=4, thorough_interval=200, retry_times_over=10)
+
+# flushDiskType=SYNC_FLUSH: GroupCommitService waits 10 ms, and then writes whatever is dirty.
+SYNC_FLUSH = FlushPolicy(interval=10, least_pages=0, thorough_interval=0, retry_times_over=0)
+
+
+def commit_log_policy(properties: Mapping[str, str]) -> FlushPolicy:
+    """Return when a broker with these settings flushes its commit log.
+
+    Follows CommitLog.FlushRealTimeService#run and CommitLog.GroupCommitService#run.
+
+    >>> commit_log_policy({}) == COMMIT_LOG, commit_log_policy({"flushDiskType": "SYNC_FLUSH"}) == SYNC_FLUSH
+    (True, True)
+    >>> commit_log_policy({"flushIntervalCommitLog": "100"}).interval
+    100
+    """
+    if properties.get("flushDiskType", "ASYNC_FLUSH") == "SYNC_FLUSH":
+        return SYNC_FLUSH
+    return COMMIT_LOG._replace(
+        interval=int_setting(properties, "flushIntervalCommitLog", COMMIT_LOG.interval),
+        least_pages=int_setting(properties, "flushCommitLogLeastPages", COMMIT_LOG.least_pages),
+        thorough_interval=int_setting(properties, "flushCommitLogThoroughInterval", COMMIT_LOG.thorough_interval),
+    )
+
+
+def due_after(policy: FlushPolicy = COMMIT_LOG) -> tuple[int, int]:
+    """Return after how many ms data is on disk: all but `held_back` bytes, and all of it.
+
+    A turn takes the interval and the time of the disk, for which `LONG_FLUSH` is allowed. No method of RocketMQ: it
+    follows from FlushRealTimeService#run.
+
+    >>> due_after(), due_after(SYNC_FLUSH)
+    ((3000, 13000), (1530, 1530))
+    """
+    turns = TURNS * (policy.interval + LONG_FLUSH)
+    return turns, policy.thorough_interval + turns
+
+
+def held_back(policy: FlushPolicy = COMMIT_LOG) -> int:
+    """Return how many bytes a turn leaves dirty at most, since they are too few pages (MappedFile#isAbleToFlush).
+
+    >>> held_back(), held_back(SYNC_FLUSH)
+    (16383, 0)
+    """
+    return max(0, policy.least_pages * OS_PAGE_SIZE - 1)
+
+
+def flushed_at_least(end_before_turns: int, end_before_thorough: int, policy: FlushPolicy = COMMIT_LOG) -> int:
+    """Return how much of the commit log must be on disk, by its ends before both times of `due_after`; bytes.
+
+    No method of RocketMQ: it follows from the policy.
+
+    >>> flushed_at_least(1_000_000, 900_000), flushed_at_least(1_000_000, 999_999)
+    (983617, 999999)
+    """
+    return max(end_before_turns - held_back(policy), end_before_thorough)
 
 
 def dirty_pages(write_position: int, flushed_position: int) -> int:

@@ -6,9 +6,11 @@ disk, so the master suggests the slave. The same limit divides pulls into large 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
-from mqreplay.core.java import double_to_long, to_int, to_long
+from mqreplay.core.java import INT_MAX, double_to_long, to_int, to_long
+from mqreplay.core.store_settings import int_setting
 from mqreplay.core.version import BROKER_4, at_least
 
 SLAVE = "SLAVE"
@@ -22,6 +24,23 @@ class TransferLimits(NamedTuple):
     max_transfer_count_on_message_in_memory: int = 32
     max_transfer_bytes_on_message_in_disk: int = 64 * 1024
     max_transfer_count_on_message_in_disk: int = 8
+
+
+def transfer_limits(properties: Mapping[str, str]) -> TransferLimits:
+    """Return the limits of a broker with these settings.
+
+    Follows MixAll#properties2Object, with the defaults of MessageStoreConfig.
+
+    >>> transfer_limits({"maxTransferCountOnMessageInDisk": "32"}).max_transfer_count_on_message_in_disk
+    32
+    """
+    of = TransferLimits()
+    return TransferLimits(
+        int_setting(properties, "maxTransferBytesOnMessageInMemory", of.max_transfer_bytes_on_message_in_memory),
+        int_setting(properties, "maxTransferCountOnMessageInMemory", of.max_transfer_count_on_message_in_memory),
+        int_setting(properties, "maxTransferBytesOnMessageInDisk", of.max_transfer_bytes_on_message_in_disk),
+        int_setting(properties, "maxTransferCountOnMessageInDisk", of.max_transfer_count_on_message_in_disk),
+    )
 
 
 def memory_threshold(total_physical_memory_size: int, access_message_in_memory_max_ratio: int) -> int:
@@ -123,6 +142,26 @@ def is_the_batch_full(
         most_bytes = limits.max_transfer_bytes_on_message_in_memory
         most_messages = limits.max_transfer_count_on_message_in_memory
     return to_int(buffer_total + size_py) > most_bytes or message_total > to_int(most_messages - 1)
+
+
+def can_be_batch(
+    message_total: int,
+    buffer_total: int,
+    last_size: int,
+    is_in_disk: bool,
+    limits: TransferLimits = TransferLimits(),  # noqa: B008
+    version: str = BROKER_4,
+) -> bool:
+    """Return whether one pull can give so many messages: the batch was not full before the last one.
+
+    The size that the consumer asked for is not looked at. Follows DefaultMessageStore#isTheBatchFull.
+
+    >>> can_be_batch(8, 800, 100, True), can_be_batch(9, 900, 100, True), can_be_batch(1, 1_000_000, 1_000_000, True)
+    (True, False, True)
+    """
+    before = message_total - 1
+    is_full = is_the_batch_full(last_size, INT_MAX, buffer_total - last_size, before, is_in_disk, limits, version)
+    return not is_full
 
 
 def next_offset_correction(old_offset: int, new_offset: int, broker_role: str, offset_check_in_slave: bool) -> int:

@@ -32,6 +32,8 @@ NEEDED: Mapping[str, tuple[Need, ...]] = {
         Need("offset_commits", or_polled=("consumer_offset",), easier="consumer_offset"),
         Need("pull_log", or_polled=ENDS, easier="topic_stats"),
     ),
+    "gold.pull_batch": (Need("pull_log"), Need("broker_runtime"), Need("brokers")),
+    "gold.replication": (Need("broker_runtime"), Need("brokers")),
     "gold.failover_exposure": (Need("consumer_offset"), Need("broker_runtime")),
     "gold.failover_step": (Need("broker_runtime"), Need("routes")),
     "gold.delivery_audit": (Need("consume_log"), Need("produce_log")),
@@ -100,8 +102,8 @@ def undetermined_of_shard(decision: str, rows: pl.DataFrame, instant: str) -> pl
     rows' instant. ``rows`` are any part of the table.
     """
     open_rows = rows.filter(pl.col("judgement") == "undetermined")
-    if "broker_name" not in rows.columns:
-        open_rows = open_rows.with_columns(pl.lit(None, pl.String).alias("broker_name"))
+    unknown = [pl.lit(None, pl.String).alias(name) for name in PLACE if name not in rows.columns]
+    open_rows = open_rows.with_columns(unknown)
     gaps = open_rows.group_by("day", *PLACE, pl.col("reason").str.replace_all("[0-9]+", "N")).agg(
         pl.col(instant).min().alias("from_ts"),
         pl.col(instant).max().alias("to_ts"),

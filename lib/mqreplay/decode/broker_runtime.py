@@ -99,6 +99,6 @@ KIND: Final = Kind(
     required=REQUIRED,
     by_recorder=True,
     renamed={"full": "full_table", "boot_timestamp": "boot_ts", "table": "runtime"},
-    phrases=("no answer: {error}",),
+    phrases=("no answer: {error}", "commit log ends at {commit_log_max_offset:,} bytes"),
     recording=RecordingWays(AGAIN, RECORD, importance=7),
 )

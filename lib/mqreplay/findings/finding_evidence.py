@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
+from mqreplay.decisions.replication import Replication
+
 
 @dataclass(frozen=True)
 class Polled:
@@ -56,6 +58,7 @@ class FindingEvidence:
     config_drift: pl.DataFrame  # slave_configs
     blocked_locks: pl.DataFrame  # findings/locks.py
     rebalance_rounds: pl.DataFrame  # rebalance_round, with cycles
+    replication: Replication
     blocked_orders: pl.DataFrame  # pop_orders
     clocks: pl.DataFrame  # client_clocks
     refused_snapshots: pl.DataFrame  # findings/snapshots.py
@@ -64,6 +67,7 @@ class FindingEvidence:
     uneven_shares: pl.DataFrame  # uneven_shares_of_shard
     exceptional_pulls: pl.DataFrame  # exceptional_pulls_of_shard
     failovers: pl.DataFrame  # failovers_of_shard
+    disk_runs: pl.DataFrame  # pull_batches
     refused_runs: pl.DataFrame  # refused_runs_of_shard
     new_starts: pl.DataFrame  # new_starts_of_shard
     first_uses: pl.DataFrame  # first_uses_of_shard

@@ -29,4 +29,6 @@ class Limits:
     retry_gap_s: int
     late_retry_s: int
     stale_slave_s: int
+    replication_lag_s: int
+    disk_catchup_s: int
     reset_reach_s: int

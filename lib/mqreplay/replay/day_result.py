@@ -36,6 +36,7 @@ class DayTables:
 
     group_status: pl.DataFrame
     failover_exposure: pl.DataFrame
+    replication: pl.DataFrame
     queue_owner: pl.DataFrame
     offset_continuity: pl.DataFrame
     delivery_audit: pl.DataFrame
@@ -115,12 +116,14 @@ def finding_evidence(
         ),
         blocked_locks=blocked_locks(by_driver.locks),
         rebalance_rounds=by_driver.rounds,
+        replication=by_driver.replicated,
         blocked_orders=blocked_orders(raw["pop_order"], snapshots, limits.stuck_s),
         clocks=client_clocks([], limits.clock_skew_s) if context.skew is None else context.skew.rows,
         refused_snapshots=refused.filter((pl.col("ts") >= since) & (pl.col("ts") < end)),
         uneven_shares=groups.uneven_shares,
         exceptional_pulls=queues.pulls.exceptional_pulls,
         failovers=queues.pulls.failovers,
+        disk_runs=queues.pulls.disk_runs,
         refused_runs=queues.pulls.refused_runs,
         new_starts=queues.pulls.new_starts,
         first_uses=queues.pulls.first_uses,

@@ -13,6 +13,7 @@ from mqreplay.decisions.flow_control import stored_rows as stored_flow
 from mqreplay.decisions.queue_lock import queue_lock
 from mqreplay.decisions.queue_lock import stored_rows as stored_locks
 from mqreplay.decisions.rebalance_round import COLUMNS, rebalance_round
+from mqreplay.decisions.replication import Replication, replication
 from mqreplay.decisions.retried_message import retried_message
 from mqreplay.evidence.lags.unfinished_pulls import long_unfinished
 from mqreplay.evidence.members.observed_clients import answers
@@ -40,6 +41,8 @@ class DriverDecisions:
     locks: pl.DataFrame
     queue_lock: pl.DataFrame
     retried_message: pl.DataFrame
+    replicated: Replication
+    replication: pl.DataFrame
     rounds: pl.DataFrame
     rebalance_round: pl.DataFrame
     counted: Sequence[JudgedRows]
@@ -54,7 +57,7 @@ def driver_decisions(
     deliveries: DeliveryResult,
     exposure: pl.DataFrame,
 ) -> DriverDecisions:
-    """Judge steps of failovers, flow control, locks, messages sent back and rounds of rebalances.
+    """Judge steps of failovers, flow control, locks, retries, rebalances and flushes.
 
     ``exposure`` has the rows of gold.failover_exposure.
     """
@@ -85,6 +88,8 @@ def driver_decisions(
         *(context.starts, context.day.since),
         *(limits.rebalance_interval_s, limits.silent_s),
     )
+    replicated = replication(runtime, raw["broker"], limits.replication_lag_s)
+    polls = replicated.judged_polls
     return DriverDecisions(
         failover_step=steps,
         flow=flow,
@@ -92,6 +97,8 @@ def driver_decisions(
         locks=locks,
         queue_lock=stored_locks(locks),
         retried_message=retried,
+        replicated=replicated,
+        replication=polls,
         rounds=rounds,
         rebalance_round=rounds.select(COLUMNS),
         counted=[
@@ -99,6 +106,7 @@ def driver_decisions(
             counted_rows("gold.flow_control", flow.filter(judged)),
             counted_rows("gold.queue_lock", locks.filter(judged)),
             counted_rows("gold.retried_message", retried.filter(judged)),
+            counted_rows("gold.replication", polls.filter(judged)),
             counted_rows("gold.rebalance_round", rounds.filter(judged).with_columns(NO_TOPIC)),
         ],
     )

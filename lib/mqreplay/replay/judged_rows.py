@@ -23,6 +23,8 @@ JUDGED = {
     "gold.send_attempt": "request_ts",
     "gold.retried_message": "sent_ts",
     "gold.rebalance_round": "from_ts",
+    "gold.replication": "ts",
+    "gold.pull_batch": "request_ts",
     "gold.pop_receipt": "pop_ts",
     "gold.pop_assignment": "ts",
 }

@@ -226,6 +226,7 @@ class Replay:
         tables = DayTables(
             group_status=status,
             failover_exposure=exposure,
+            replication=by_driver.replication,
             queue_owner=owned_from(owners, self.day.begin),
             offset_continuity=breaks.breaks,
             delivery_audit=messages.audit,
@@ -252,7 +253,7 @@ def _decided(
     queues: QueueResult, groups: GroupResult, pops: PopResult, sends: SendResult, by_driver: DriverDecisions
 ) -> JudgedRows:
     pulls = queues.pulls
-    of_pulls = (pulls.routes, pulls.suggestions, pulls.answers, pulls.starts)
+    of_pulls = (pulls.routes, pulls.suggestions, pulls.answers, pulls.batches, pulls.starts)
     return merged([*of_pulls, groups.allocations, pops.receipts, pops.assignments, sends.attempts, *by_driver.counted])
 
 

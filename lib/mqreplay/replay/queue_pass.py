@@ -14,6 +14,7 @@ from mqreplay.decisions.failover_exposure import lacked_by_minute, lacked_of_sha
 from mqreplay.decisions.group_status import merged_status, status_of_shard
 from mqreplay.decisions.offset_continuity import offset_continuity, skips, suspects
 from mqreplay.decisions.pull_answer import stored_rows
+from mqreplay.decisions.pull_batch import pull_batches
 from mqreplay.decisions.pull_refusals import Inputs, pull_answers
 from mqreplay.decisions.pull_route import pull_route
 from mqreplay.decisions.queue_owner import pull_intervals_of_shard
@@ -84,6 +85,8 @@ class PullResult:
     routes: JudgedRows
     suggestions: JudgedRows
     answers: JudgedRows
+    batches: JudgedRows
+    disk_runs: pl.DataFrame
     refused_runs: pl.DataFrame
     starts: JudgedRows
     new_starts: pl.DataFrame
@@ -197,11 +200,16 @@ def _judge_pulls(day: DayRows, shard: Shard, shared: QueueInput, raw: Frames, go
     answered = pull_answers(pull, tables["broker"], shared.refusal_inputs).filter(of_day)
     stored = stored_rows(answered)
     gold.add("gold.pull_answer", stored)
+    batches = pull_batches(pull, suggestions, tables["broker"], of_day, context.settings.findings.same_cause_gap_s)
+    differing = batches.differing
+    gold.add("gold.pull_batch", differing)
     reads = slave_reads(known, suggestions, pull, tables["broker"])
     return PullResult(
         judged_routes,
         judged_suggestions,
         counted_rows("gold.pull_answer", answered),
+        JudgedRows(batches.counts, counted_rows("gold.pull_batch", differing).gaps),
+        batches.disk_runs,
         refused_runs_of_shard(stored, context.settings.findings.same_cause_gap_s),
         add_judged(gold, "gold.queue_start", starts),
         new_starts_of_shard(starts),
@@ -265,7 +273,10 @@ def _clock_samples(day: DayRows, shard: Shard, shared: QueueInput, events: Queue
 QUEUE_PASS: Final = Pass(
     judge_queues,
     (*SILVER.values(), LOWERED_OFFSETS, OFFSETS_BEFORE, PULL_ROUTES, SNAPSHOTS, TOPIC_STATS),
-    ("gold.pull_route", "gold.slave_suggestion", "gold.pull_answer", "gold.queue_start", "gold.queue_progress"),
+    (
+        *("gold.pull_route", "gold.slave_suggestion", "gold.pull_answer", "gold.pull_batch"),
+        *("gold.queue_start", "gold.queue_progress"),
+    ),
 )
 
 

@@ -17,7 +17,7 @@ DELIVERY: Final = key_of(("broker_name", "queue_topic|topic", "queue_id"))
 UNREAD: Final[Mapping[str, tuple[str, ...]]] = {
     "pull": (
         *("max_msg_nums", "suspend_timeout_ms", "expression", "expression_type", "response_name"),
-        *("body_bytes", "msg_count", "first_born_ts", "source_digest"),
+        *("first_born_ts", "source_digest"),
     ),
     "offset_commit": ("response_name",),
     "consume": ("store_size",),

@@ -146,6 +146,18 @@ WORDINGS: Mapping[str, Wording] = {
         ),
         until="to_ts",
     ),
+    "gold.pull_batch": Wording(
+        "request_ts",
+        (QUEUE, "{msg_count} messages, {body_bytes:,} bytes", ("{judgement}: {reason}", "{judgement}")),
+    ),
+    "gold.replication": Wording(
+        "ts",
+        (
+            "{unflushed_bytes:,} bytes not flushed, {allowed_bytes:,} allowed",
+            "{behind_bytes:,} bytes behind its master",
+            ("{judgement}: {reason}", "{judgement}"),
+        ),
+    ),
     "gold.slave_suggestion": Wording(
         "request_ts",
         (

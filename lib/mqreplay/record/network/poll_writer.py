@@ -22,7 +22,9 @@ from mqreplay.record.record_files import RecordFiles
 from mqreplay.record.remoting.frames import SUCCESS, Answer
 
 FULL_MS: Final = 300_000  # interval at which all figures of a broker are written
-RUNTIME_KEPT: Final = frozenset(FIGURES.values()) | {"bootTimestamp", "brokerVersionDesc"}
+# The sizes are texts such as "3.3 KiB".
+SIZES: Final = frozenset({"remainHowManyDataToFlush", "remainHowManyDataToCommit"})
+RUNTIME_KEPT: Final = frozenset(FIGURES.values()) | SIZES | {"bootTimestamp", "brokerVersionDesc"}
 
 
 class PollWriter:

@@ -1,0 +1,259 @@
+"""gold.replication: what a failure of a broker would lose, and whether it flushed its commit log when it had to.
+
+A poll of the runtime table states the end of the log and how much of it is not on disk. By the flush settings, all that
+was written some seconds before is on disk, but for a few pages (CommitLog.FlushRealTimeService, GroupCommitService).
+How much was written by then is known from an earlier poll. More in memory than that means that the disk does not keep
+up, or does not write.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+import polars as pl
+
+from mqreplay.core.flush import FlushPolicy, commit_log_policy, due_after, flushed_at_least
+from mqreplay.core.replication import SYNC_MASTER, ReplicaSettings, replica_settings, replica_status
+from mqreplay.core.store_settings import is_set
+from mqreplay.core.version import BROKER_4
+from mqreplay.evidence.brokers.broker_descriptions import BROKER_5, PROPERTIES
+from mqreplay.evidence.brokers.commit_logs import (
+    BEHIND,
+    BROKER,
+    RUN,
+    log_polls,
+    silent_slaves,
+    slaves_of,
+    with_behind,
+    with_slaves,
+)
+
+COLUMNS: Final = (
+    *("day", "broker_name", "broker_id", "ts", "broker_role", "log_end", "master_end", "behind_bytes"),
+    *("behind_messages", "behind_ms", "slaves", "send_status", "unflushed_bytes", "unflushed_messages"),
+    *("unflushed_ms", "allowed_bytes", "judgement", "reason", "record_id"),
+)
+NO_SETTINGS: Final = "brokers.json does not describe this broker, so its flush settings are not known"
+NO_FIGURE: Final = "no poll of this broker states how much is not flushed (remainHowManyDataToFlush)"
+OF_DLEDGER: Final = "the commit log is one of DLedger, which has its own rules"
+PAUSED: Final = "the broker had just not answered: it may have been paused, and a paused broker flushes nothing"
+DLEDGER: Final = ("enableDLegerCommitLog", "enableDLedgerCommitLog")
+SETTINGS: Final[dict[str, pl.DataType]] = {
+    "broker_name": pl.String(),
+    "broker_id": pl.Int64(),
+    "broker_role": pl.String(),
+    "fall_behind_max": pl.Int64(),
+    "turns_ms": pl.Int64(),
+    "thorough_ms": pl.Int64(),
+    "is_dledger": pl.Boolean(),
+}
+
+
+class Replication(NamedTuple):
+    """The rows of gold.replication (judged_polls), and evidence for findings.
+
+    lags: polls at which a slave had been behind for long, or silent while its master stored more (of `_lags`)
+    alone: polls of synchronous masters without a slave that answers (columns of log_polls, ``send_status``)
+    """
+
+    judged_polls: pl.DataFrame
+    lags: pl.DataFrame
+    alone: pl.DataFrame
+
+
+class Described(NamedTuple):
+    """What brokers.json says of a broker's store."""
+
+    policy: FlushPolicy
+    replicas: ReplicaSettings
+    is_dledger: bool
+
+
+def described_stores(broker: pl.DataFrame) -> dict[tuple[str, int], Described]:
+    """Return the settings of each broker, by name and id. ``broker`` is silver.broker: the last description counts."""
+    found = {}
+    for row in broker.sort("ts").with_columns(pl.col("properties").cast(PROPERTIES)).iter_rows(named=True):
+        named = {each["key"]: each["value"] for each in row["properties"] or ()}
+        role = row["broker_role"] or ("ASYNC_MASTER" if row["broker_id"] == 0 else "SLAVE")
+        is_dledger = any(is_set(named, name) for name in DLEDGER)
+        found[row["broker_name"], row["broker_id"]] = Described(
+            commit_log_policy(named), replica_settings(role, named), is_dledger
+        )
+    return found
+
+
+def settings_of(stores: Mapping[tuple[str, int], Described]) -> pl.DataFrame:
+    """Return the settings as rows of SETTINGS."""
+    rows = [
+        (*key, store.replicas.role, store.replicas.fall_behind_max, *due_after(store.policy), store.is_dledger)
+        for key, store in stores.items()
+    ]
+    return pl.DataFrame(rows, SETTINGS, orient="row")
+
+
+def replication(broker_runtime: pl.DataFrame, broker: pl.DataFrame, lag_s: int) -> Replication:
+    """Judge the polls that state how much of the commit log is not flushed; one row each.
+
+    Polls of a broker count from when the polls before reach back as long as a flush may take. A broker whose polls
+    never state it has one row, undetermined: its last poll. ``lag_s``: a slave that is behind for more seconds is an
+    entry of lags, and one that is silent for more is none to its master.
+    """
+    polls, stores = log_polls(broker_runtime), described_stores(broker)
+    settled = polls.join(settings_of(stores), BROKER, how="left", maintain_order="left")
+    stated = _with_errors(settled.filter(pl.col("flush_max").is_not_null()), broker_runtime)
+    judged = judge(_with_bounds(stated, polls), stores)
+    without = settled.filter(pl.col("flush_max").is_null().all().over(BROKER)).unique(BROKER, keep="last")
+    open_rows = without.with_columns(
+        pl.lit("undetermined").alias("judgement"),
+        pl.lit(NO_FIGURE).alias("reason"),
+        *[pl.lit(None, pl.Int64).alias(name) for name in ("unflushed_messages", "unflushed_ms", "allowed_bytes")],
+    )
+    rows = pl.concat([judged.select(open_rows.columns), open_rows])
+    synchronous = (pl.col("broker_id") == 0) & (pl.col("broker_role") == SYNC_MASTER)
+    alone = with_slaves(settled.filter(synchronous), polls, lag_s).filter(pl.col("slaves") == 0)
+    return Replication(
+        _with_replicas(rows, polls, stores, lag_s).select(COLUMNS), _lags(polls, lag_s), _with_status(alone, stores)
+    )
+
+
+def _lags(polls: pl.DataFrame, lag_s: int) -> pl.DataFrame:
+    """Return the polls at which a slave had been behind for more than ``lag_s`` seconds.
+
+    Columns: broker_name, broker_id, ts, log_end, answered_ts (of the slave), record_id, those of BEHIND, copies (how
+    many slaves the broker name has).
+    """
+    slaves = slaves_of(polls)
+    answered = slaves.select(*BROKER, "ts", "log_end", pl.col("ts").alias("answered_ts"), "record_id")
+    points = with_behind(pl.concat([answered, silent_slaves(polls, lag_s)]), polls)
+    copies = slaves.group_by("broker_name").agg(pl.col("member").n_unique().cast(pl.Int64).alias("copies"))
+    return points.filter(pl.col("behind_ms") > lag_s * 1000).join(copies, "broker_name", how="left")
+
+
+def _with_errors(rows: pl.DataFrame, broker_runtime: pl.DataFrame) -> pl.DataFrame:
+    """Add error_ts: the last poll before that was not answered."""
+    errors = broker_runtime.filter(pl.col("error").is_not_null()).sort("ts")
+    named = errors.select(*BROKER, "ts", pl.col("ts").alias("error_ts"))
+    return rows.sort("ts").join_asof(named, on="ts", by=BROKER, strategy="backward", check_sortedness=False)
+
+
+def _with_bounds(rows: pl.DataFrame, polls: pl.DataFrame) -> pl.DataFrame:
+    """Add the ends of the log at the last polls before a flush was due, and of when the data in memory is.
+
+    Columns: end_before_turns, end_before_thorough, unflushed_messages, unflushed_ms.
+    """
+    ends = polls.select(*RUN, "ts", "log_end")
+    joined = rows
+    for name in ("turns", "thorough"):
+        due = (pl.col("ts") - pl.duration(milliseconds=pl.col(f"{name}_ms"))).alias("due_ts")
+        joined = (
+            joined.with_columns(due)
+            .sort("due_ts")
+            .join_asof(
+                ends.rename({"ts": "due_ts", "log_end": f"end_before_{name}"}),
+                on="due_ts",
+                by=RUN,
+                strategy="backward",
+                check_sortedness=False,
+            )
+        )
+    flushed = (pl.col("log_end") - pl.col("flush_max")).clip(lower_bound=0).alias("flushed")
+    by_end = (
+        polls.group_by(*RUN, pl.col("log_end").alias("flushed"))
+        .agg(pl.col("ts").max().alias("flushed_ts"), pl.col("puts").max().alias("flushed_puts"))
+        .sort("flushed")
+    )
+    known = (
+        joined.with_columns(flushed)
+        .sort("flushed")
+        .join_asof(by_end, on="flushed", by=RUN, strategy="backward", check_sortedness=False)
+    )
+    is_dirty, messages = pl.col("flush_max") > 0, pl.col("puts") - pl.col("flushed_puts")
+    # A slave counts no messages.
+    counts = (pl.col("broker_id") == 0) & (messages >= 0)
+    lasted = (pl.col("ts") - pl.col("flushed_ts")).dt.total_milliseconds()
+    return known.with_columns(
+        pl.when(~is_dirty).then(0).when(counts).then(messages).alias("unflushed_messages"),
+        pl.when(~is_dirty).then(0).otherwise(lasted).alias("unflushed_ms"),
+    )
+
+
+def judge(rows: pl.DataFrame, stores: Mapping[tuple[str, int], Described]) -> pl.DataFrame:
+    """Return the polls with judgement, reason and allowed_bytes; without those that nothing before them can judge."""
+    cases = [
+        _due(stores.get((name, broker_id)), turns, thorough)
+        for name, broker_id, turns, thorough in rows.select(
+            *BROKER, "end_before_turns", "end_before_thorough"
+        ).iter_rows()
+    ]
+    due = rows.with_columns(pl.Series("due", cases, pl.Int64))
+    allowed = pl.col("log_end") - pl.col("due")
+    is_more = pl.col("flush_min") > allowed
+    has_settings, is_dledger = pl.col("turns_ms").is_not_null(), pl.col("is_dledger").fill_null(value=False)
+    # The first polls of a run: agreement is certain only if nothing is dirty, or the polls reach back far enough.
+    is_clean = pl.col("flush_max") == 0
+    agrees = is_clean | (pl.col("end_before_thorough").is_not_null() & ~is_more)
+    since_error = (pl.col("ts") - pl.col("error_ts")).dt.total_milliseconds()
+    is_paused = is_more & (since_error <= pl.col("turns_ms")).fill_null(value=False)
+    judgement = (
+        pl.when(is_clean)
+        .then(pl.lit("agree"))
+        .when(~has_settings | is_dledger | is_paused)
+        .then(pl.lit("undetermined"))
+        .when(is_more)
+        .then(pl.lit("differ"))
+        .when(agrees)
+        .then(pl.lit("agree"))
+    )
+    more = pl.format("{} bytes more are in memory than the flush settings allow", pl.col("flush_min") - allowed)
+    reason = (
+        pl.when(is_clean)
+        .then(pl.lit("all is on disk"))
+        .when(~has_settings)
+        .then(pl.lit(NO_SETTINGS))
+        .when(is_dledger)
+        .then(pl.lit(OF_DLEDGER))
+        .when(is_paused)
+        .then(pl.lit(PAUSED))
+        .when(is_more)
+        .then(more)
+        .otherwise(pl.lit("what had to be on disk is"))
+    )
+    judged = due.with_columns(
+        judgement.alias("judgement"), reason.alias("reason"), pl.when(~is_dledger).then(allowed).alias("allowed_bytes")
+    )
+    return judged.filter(pl.col("judgement").is_not_null())
+
+
+def _due(store: Described | None, turns: int | None, thorough: int | None) -> int | None:
+    """Return how much of the log must be on disk; ends that are not known oblige to nothing."""
+    if store is None or (turns is None and thorough is None):
+        return None
+    return flushed_at_least(turns or 0, thorough or 0, store.policy)
+
+
+def _with_replicas(
+    rows: pl.DataFrame, polls: pl.DataFrame, stores: Mapping[tuple[str, int], Described], within_s: int
+) -> pl.DataFrame:
+    """Add what slaves lack, the number of a master's slaves, and the status that a message gets by it."""
+    not_flushed = (pl.col("flush_max") + pl.col("commit_max").fill_null(0)).alias("unflushed_bytes")
+    named = rows.with_columns(not_flushed)
+    slaves = with_behind(slaves_of(named), polls)
+    masters = with_slaves(named.filter(pl.col("broker_id") == 0), polls, within_s)
+    of_masters = _with_status(masters, stores)
+    both = pl.concat([slaves, of_masters], how="diagonal")
+    missing = [pl.lit(None, pl.Int64).alias(name) for name in (*BEHIND[:-1], "slaves") if name not in both.columns]
+    return both.with_columns(missing).sort("ts", *BROKER)
+
+
+def _with_status(masters: pl.DataFrame, stores: Mapping[tuple[str, int], Described]) -> pl.DataFrame:
+    """Add send_status: what the master answers to a message that waits for slaves, by those that keep up."""
+    cases = masters.select(*BROKER, "since_5", "near_slaves").iter_rows(named=True)
+    return masters.with_columns(pl.Series("send_status", [_status(case, stores) for case in cases], pl.String))
+
+
+def _status(master: Mapping[str, Any], stores: Mapping[tuple[str, int], Described]) -> str | None:
+    store = stores.get((master["broker_name"], master["broker_id"]))
+    if store is None or store.is_dledger or master["near_slaves"] is None:
+        return None
+    return replica_status(store.replicas, master["near_slaves"], BROKER_5 if master["since_5"] else BROKER_4)

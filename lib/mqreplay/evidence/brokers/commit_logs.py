@@ -1,0 +1,184 @@
+"""The commit logs of masters and slaves at the polls of their runtime tables, and how far slaves are behind.
+
+A log only grows while its broker runs, so the end at the last poll of the master bounds what a slave lacks from below.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+
+import polars as pl
+
+from mqreplay.core.replication import byte_count_range
+from mqreplay.evidence.brokers.broker_descriptions import PROPERTIES
+
+BROKER = ("broker_name", "broker_id")
+RUN = (*BROKER, "boot_ts")  # a broker from one start to the next
+TO_FLUSH, TO_COMMIT = "remainHowManyDataToFlush", "remainHowManyDataToCommit"
+PUTS = "msgPutTotalTodayNow"
+NEVER = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+BEHIND = ("master_end", "behind_bytes", "behind_messages", "behind_ms", "behind_since")
+
+
+def log_polls(broker_runtime: pl.DataFrame) -> pl.DataFrame:
+    """Return the answered polls that state the end of the commit log, in order of time.
+
+    Columns: day, broker_name, broker_id, member (the broker's address, else its id), ts, boot_ts, since_5, log_end,
+    puts (messages stored since the broker's midnight), flush_min and flush_max, commit_max (bytes that are not flushed,
+    and not committed to the file), record_id. A figure that was not recorded is null.
+    """
+    answered = broker_runtime.filter(pl.col("error").is_null() & pl.col("commit_log_max_offset").is_not_null())
+    polls = answered.sort("ts").select(
+        "day",
+        *BROKER,
+        pl.coalesce("broker_addr", pl.col("broker_id").cast(pl.String)).alias("member"),
+        "ts",
+        pl.col("boot_ts").fill_null(NEVER),
+        pl.col("broker_version_desc").str.starts_with("V5").alias("since_5"),
+        pl.col("commit_log_max_offset").alias("log_end"),
+        "record_id",
+    )
+    figures = (
+        answered.select("record_id", pl.col("runtime").cast(PROPERTIES))
+        .explode("runtime")
+        .unnest("runtime")
+        .filter(pl.col("key").is_in([TO_FLUSH, TO_COMMIT, PUTS]))
+        .unique(["record_id", "key"], keep="any")
+    )
+    for name in (TO_FLUSH, TO_COMMIT, PUTS):
+        of_name = figures.filter(pl.col("key") == name).select("record_id", pl.col("value").alias(name))
+        polls = polls.join(of_name, "record_id", how="left", maintain_order="left")
+    texts = pl.concat([polls[TO_FLUSH], polls[TO_COMMIT].alias(TO_FLUSH)]).drop_nulls().unique()
+    ranges = {text: byte_count_range(text) for text in texts}
+    least = {text: found[0] for text, found in ranges.items() if found is not None}
+    largest = {text: found[1] for text, found in ranges.items() if found is not None}
+    return polls.select(
+        *polls.columns[:8],
+        pl.col(PUTS).cast(pl.Int64, strict=False).alias("puts"),
+        _read(TO_FLUSH, least).alias("flush_min"),
+        _read(TO_FLUSH, largest).alias("flush_max"),
+        _read(TO_COMMIT, largest).alias("commit_max"),
+        "record_id",
+    )
+
+
+def _read(name: str, values: dict[str, int]) -> pl.Expr:
+    return pl.col(name).replace_strict(values, default=None, return_dtype=pl.Int64)
+
+
+def slaves_of(polls: pl.DataFrame) -> pl.DataFrame:
+    """Return the polls of slaves: not those of a replica that a controller made the master, at the same address."""
+    masters = polls.filter(pl.col("broker_id") == 0).select("broker_name", "ts", pl.col("member").alias("master"))
+    others = polls.filter(pl.col("broker_id") != 0)
+    known = others.join_asof(masters, on="ts", by="broker_name", strategy="backward", check_sortedness=False)
+    return known.filter(pl.col("master").is_null() | (pl.col("master") != pl.col("member"))).drop("master")
+
+
+def with_behind(slaves: pl.DataFrame, polls: pl.DataFrame) -> pl.DataFrame:
+    """Return the rows of slaves (broker_name, ts, log_end) with what they lack of their master's log; columns BEHIND.
+
+    behind_bytes, behind_ms: at least so much: by the last poll of the master, and since its first poll with more
+    behind_messages: at most so many: those stored since the master's last poll whose log the slave has
+    behind_since: the poll that behind_ms counts from
+    """
+    masters = polls.filter(pl.col("broker_id") == 0)
+    last = masters.select(
+        "broker_name",
+        "ts",
+        pl.col("log_end").alias("master_end"),
+        pl.col("boot_ts").alias("master_boot"),
+        pl.col("puts").alias("master_puts"),
+    )
+    rows = slaves.sort("ts").join_asof(last, on="ts", by="broker_name", strategy="backward", check_sortedness=False)
+    by_end = (
+        masters.group_by("broker_name", pl.col("boot_ts").alias("master_boot"), "log_end")
+        .agg(pl.col("ts").min().alias("behind_since"), pl.col("puts").max().alias("puts_before"))
+        .sort("log_end")
+    )
+    of_run = ["broker_name", "master_boot"]
+    ordered = rows.sort("log_end")
+    more = ordered.join_asof(
+        by_end.drop("puts_before"),
+        on="log_end",
+        by=of_run,
+        strategy="forward",
+        allow_exact_matches=False,
+        check_sortedness=False,
+    )
+    has = more.join_asof(
+        by_end.drop("behind_since"), on="log_end", by=of_run, strategy="backward", check_sortedness=False
+    )
+    lacks = (pl.col("master_end") - pl.col("log_end")).clip(lower_bound=0)
+    is_behind, since = pl.col("behind_bytes") > 0, pl.col("behind_since")
+    messages = pl.col("master_puts") - pl.col("puts_before")
+    return (
+        has.with_columns(lacks.alias("behind_bytes"))
+        .with_columns(
+            pl.when(is_behind).then(since).alias("behind_since"),
+            pl.when(is_behind)
+            .then((pl.col("ts") - since).dt.total_milliseconds())
+            .when(~is_behind)
+            .then(0)
+            .alias("behind_ms"),
+            # The count begins anew at the broker's midnight.
+            pl.when(is_behind)
+            .then(pl.when(messages >= 0).then(messages))
+            .when(~is_behind)
+            .then(0)
+            .alias("behind_messages"),
+        )
+        .sort("ts")
+        .select(*slaves.columns, *BEHIND)
+    )
+
+
+def silent_slaves(polls: pl.DataFrame, silent_s: int) -> pl.DataFrame:
+    """Return the polls of masters at which a slave had answered nothing for ``silent_s`` seconds, one row a slave.
+
+    Columns: broker_name, broker_id, ts, log_end (of the slave, at its last answer), answered_ts, record_id (of the
+    master's poll). A slave that answers as the master, or under another id, is not silent.
+    """
+    masters = polls.filter(pl.col("broker_id") == 0).select("broker_name", "ts", "record_id")
+    members = slaves_of(polls).select("broker_name", "member").unique()
+    answers = polls.select("broker_name", "member", "broker_id", "ts", "log_end", pl.col("ts").alias("answered_ts"))
+    last = (
+        masters.join(members, "broker_name")
+        .sort("ts")
+        .join_asof(answers, on="ts", by=["broker_name", "member"], strategy="backward", check_sortedness=False)
+    )
+    is_silent = pl.col("ts") - pl.col("answered_ts") > pl.duration(seconds=silent_s)
+    found = last.filter(is_silent & (pl.col("broker_id") != 0))
+    return found.select(*BROKER, "ts", "log_end", "answered_ts", "record_id")
+
+
+def with_slaves(masters: pl.DataFrame, polls: pl.DataFrame, within_s: int) -> pl.DataFrame:
+    """Return polls of masters with ``slaves``: how many slaves answered in the last ``within_s`` seconds.
+
+    ``near_slaves`` counts those that lack less than ``fall_behind_max`` bytes, a column of ``masters``. Both are null
+    in the first ``within_s`` seconds of the polls of a broker name.
+    """
+    first = polls.group_by("broker_name").agg(pl.col("ts").min().alias("first_ts"))
+    slaves = slaves_of(polls)
+    members = slaves.select("broker_name", "member").unique().rename({"member": "slave"})
+    answers = slaves.select(
+        "broker_name",
+        pl.col("member").alias("slave"),
+        "ts",
+        pl.col("log_end").alias("slave_end"),
+        pl.col("ts").alias("answered_ts"),
+    )
+    each = (
+        masters.select("record_id", "broker_name", "ts", "log_end", "fall_behind_max")
+        .join(members, "broker_name")
+        .sort("ts")
+        .join_asof(answers, on="ts", by=["broker_name", "slave"], strategy="backward", check_sortedness=False)
+        .filter(pl.col("ts") - pl.col("answered_ts") <= pl.duration(seconds=within_s))
+    )
+    near = pl.col("log_end") - pl.col("slave_end") < pl.col("fall_behind_max")
+    counted = each.group_by("record_id").agg(
+        pl.len().cast(pl.Int64).alias("slaves"), near.sum().cast(pl.Int64).alias("near_slaves")
+    )
+    joined = masters.join(counted, "record_id", how="left").join(first, "broker_name", how="left")
+    is_known = pl.col("ts") - pl.col("first_ts") > pl.duration(seconds=within_s)
+    counts = [pl.when(is_known).then(pl.col(name).fill_null(0)).alias(name) for name in ("slaves", "near_slaves")]
+    return joined.with_columns(counts).drop("first_ts")
