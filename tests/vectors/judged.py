@@ -37,16 +37,26 @@ ON_ARRAYS: Final[Mapping[str, Arrays]] = {
     "pull_node:PullFromWhichNodeTable.recalculate_pull_from_which_node": Arrays(
         "gold.pull_route", "tests/decisions/test_pull_route.py"
     ),
+    "retry_topic:topic_of_queue": Arrays("gold.delivery_audit", "tests/evidence/test_queue_topic.py"),
+    "slave_suggestion:check_in_disk_by_commit_offset": Arrays(
+        "gold.pull_batch", "tests/decisions/test_slave_suggestion.py"
+    ),
     "slave_suggestion:slave_suggestion": Arrays("gold.slave_suggestion", "tests/decisions/test_slave_suggestion.py"),
 }
 
 STORE: Final = "needs the broker's commit log and consume queues, which no recording holds; its parts judge"
 TABLE_OF_BROKER: Final = "the offset table in a broker's memory; its copies and commits judge gold.offset_continuity"
 IN_CLIENT: Final = "state inside of a client; what leaves it are commits, judged in gold.offset_continuity"
-IN_POP: Final = "state inside of a broker; what clients and files show of it is judged in gold.pop_receipt"
-ORDERLY_POP: Final = (
-    "state inside of a broker between two POPs; consumerOrderInfo.json shows its result (pop_order_blocked)"
+CACHE: Final = "the cache inside of a client, message by message; what clients report of it judges gold.flow_control"
+REBALANCE: Final = "a step inside of a client; the queues that it leaves judge gold.allocation and gold.rebalance_round"
+FAULTS: Final = (
+    "the latencies that a producer measured are in no evidence; breaks that it takes judge gold.send_attempt"
 )
+NAME_SERVER: Final = "the tables inside of a name server; what it lists, and since when, judges gold.failover_step"
+FLUSH: Final = "one flush inside of a broker; what polls state of the flushed log judges gold.replication"
+IN_POP: Final = "state inside of a broker; what clients and files show of it judges gold.pop_receipt"
+ORDERLY_POP: Final = "state between two POPs; consumerOrderInfo.json shows its result (pop_order_blocked)"
+SECOND_TRY: Final = "a second try inside of a client; its request judges gold.retried_message or gold.send_attempt"
 NAMES: Final = "the inverse of names that are compared forwards (orphan_queue, gold.delivery_audit)"
 JUDGES_NOTHING: Final[Mapping[str, str]] = {
     "consume_queue": STORE,
@@ -58,13 +68,42 @@ JUDGES_NOTHING: Final[Mapping[str, str]] = {
     "consumer_offset_manager:encode": TABLE_OF_BROKER,
     "consumer_offset_manager:persist": TABLE_OF_BROKER,
     "consumer_offset_manager:load": "`mqreplay doctor` says by it what a broker makes of a damaged file",
+    "delay_level:compute_deliver_timestamp": "gold.retried_message adds the delay of the level to a seen time",
+    "delay_level:delay_level_to_queue_id": "names queues of SCHEDULE_TOPIC_XXXX, which no client reads",
+    "delay_level:queue_id_to_delay_level": "names queues of SCHEDULE_TOPIC_XXXX, which no client reads",
     "fastjson_write": TABLE_OF_BROKER,
+    "fault_strategy": FAULTS,
+    "flush": FLUSH,
+    "java_maps:concurrent_hash_map_order": FAULTS,
+    "message_queue:message_queue_hash": FAULTS,
     "offset_store": IN_CLIENT,
+    "pop_answer:parse_order_count_info": "how often a message was popped; the audit counts deliveries itself",
+    "pop_assignment:message_request_mode": "a setting that gold.pop_assignment reads from the broker's answer",
     "pop_order": ORDERLY_POP,
     "pop_receipt": IN_POP,
+    "pop_retry_topic": NAMES,
     "pop_revive": IN_POP,
     "pop_start": "the broker's own offset of a group before its first POP is in no answer",
-    "pop_answer:parse_order_count_info": "how often a message was popped; the audit counts deliveries itself",
-    "pop_retry_topic": NAMES,
+    "process_queue": CACHE,
+    "pull_node:find_broker_address_in_publish": "the address of a send; gold.send_attempt judges the broker that has it",
+    "rebalance": REBALANCE,
+    "rebalance_lock_manager:try_lock_batch": "a batch of try_lock, which judges gold.queue_lock queue by queue",
+    "rebalance_lock_manager:unlock_batch": "gold.queue_lock releases locks queue by queue",
+    "replication:is_slave_ok": "what a master knows of its slaves is in no poll; replica_status judges what it says",
+    "retry_topic:concurrent_max_reconsume_times": SECOND_TRY,
+    "retry_topic:orderly_max_reconsume_times": SECOND_TRY,
+    "route_info_manager": NAME_SERVER,
+    "select_queue:select_with_faults": FAULTS,
+    "select_queue:select_with_filters": FAULTS,
+    "send_back_client": SECOND_TRY,
+    "send_retry:isolates_broker": FAULTS,
+    "send_retry:retries_async": "no evidence says whether a send was asynchronous",
+    "send_retry:replay_sync_send": "all tries of a send at once; gold.send_attempt judges each by step_after",
+    "slave_synchronize": "one turn of a slave's timer; the copies that it leaves judge slave_config_drift",
+    "tags_filter:build": "a subscription's own text; heartbeats state the parsed one",
+    "tags_filter:is_tag_type": "one comparison; gold.delivery_audit compares the type itself",
+    "topic_route:TopicPublishInfo.ok": "a route without queues: a send that fails before any request",
+    "topic_route:topic_subscribe_info": "the lists that clients report judge gold.allocation",
+    "topic_route:write_queue_nums_by_broker": FAULTS,
     "transfer": "a count of copied bytes for tuning; no decision",
 }

@@ -108,6 +108,8 @@ def _imported(module: _Module, used: set[str], core: dict[str, _Module]) -> set[
     sources = {source for source, _ in module.imported.values()}
     for name in used:
         source, target = module.imported.get(name, ("", ""))
+        while source in core and target in core[source].imported:  # imported there, too
+            source, target = core[source].imported[target]
         if target and target != "*":
             found.add((source, target))
     for source in sources & core.keys():

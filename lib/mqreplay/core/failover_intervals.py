@@ -124,7 +124,7 @@ def judge_time(expected: Interval, before: int | None, seen: int | None) -> str:
     """Return agree, differ or undetermined for a step that happened after ``before``, and until ``seen``.
 
     ``before`` is the last instant known not to have it (None: not known), ``seen`` the first one known to have it
-    (None: it was not seen).
+    (None: it was not seen). Times are in ms. No method of RocketMQ: it compares what was seen with an interval.
 
     >>> judge_time(Interval(0, 30), 10, 25), judge_time(Interval(0, 30), 31, 40), judge_time(Interval(0, 30), 20, 40)
     ('agree', 'differ', 'undetermined')

@@ -57,7 +57,9 @@ def try_lock(entry: LockEntry | None, client_id: str, now: int) -> LockEntry | N
 
 
 def try_lock_batch(table: LockTable, mqs: Iterable[MessageQueue], client_id: str, now: int) -> Locked:
-    """Return what LOCK_BATCH_MQ gives: each queue is decided on its own. RebalanceLockManager#tryLockBatch.
+    """Return what LOCK_BATCH_MQ gives: each queue is decided on its own. ``now`` is in epoch ms.
+
+    Follows RebalanceLockManager#tryLockBatch.
 
     >>> a, b = MessageQueue("T", "b", 0), MessageQueue("T", "b", 1)
     >>> try_lock_batch({a: LockEntry("d", 0)}, [a, b], "c", 5).locked == {b}

@@ -241,7 +241,9 @@ def create_in(left: Expression, elements: tuple[str, ...], negated: bool) -> In:
 
 
 def property_names(expression: Expression) -> frozenset[str]:
-    """Return the properties that a filter reads. No method of RocketMQ.
+    """Return the properties that a filter reads.
+
+    No method of RocketMQ: a broker reads them one by one.
 
     >>> sorted(property_names(Logic("&&", Comparison(">", Property("a"), Constant(1)), BooleanCast(Property("b")))))
     ['a', 'b']
