@@ -23,8 +23,10 @@ SPANS |= {"waiting": pl.Int64, "arrived": pl.Int64}
 OUTAGES = {"broker_name": pl.String, "broker_id": pl.Int64, "from_ts": INSTANT, "to_ts": INSTANT}
 
 
-def unfinished(*pulls: tuple[float, int], consume_type: str = "CONSUME_PASSIVELY", **differs: Any) -> pl.DataFrame:
-    sent = [{"request_ts": at(s), "queue_offset": offset} for s, offset in pulls]
+def unfinished(
+    *pulls: tuple[float, int], consume_type: str = "CONSUME_PASSIVELY", broker_id: int = 0, **differs: Any
+) -> pl.DataFrame:
+    sent = [{"request_ts": at(s), "queue_offset": offset, "broker_id": broker_id} for s, offset in pulls]
     still = pl.DataFrame([QUEUE | {"spans": [SPAN | differs]}], STILL | {"spans": pl.List(pl.Struct(SPANS))})
     consumers = pl.DataFrame({"consumer_group": ["g"], "client_id": ["c1"], "consume_type": [consume_type]})
     return unfinished_pulls_of_shard(rows("silver.pull", PULL, sent), still, consumers)
@@ -41,6 +43,11 @@ def test_a_pull_of_the_offset_itself_shows_nothing() -> None:
     found = unfinished((11, 30), (40, 30))
     assert (len(found), dict(found.schema)) == (0, UNFINISHED)
     assert len(unfinished((11, 0), offset=-1)) == 0
+
+
+def test_pulls_from_a_slave_carry_no_commit() -> None:
+    assert len(unfinished((12, 31))) == 1
+    assert len(unfinished((12, 31), broker_id=1)) == 0
 
 
 def test_a_pull_consumer_commits_when_it_likes() -> None:
