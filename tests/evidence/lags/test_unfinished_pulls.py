@@ -15,7 +15,7 @@ from silver_rows import rows
 Row = dict[str, Any]
 INSTANT = pl.Datetime("us", "UTC")
 QUEUE = {"consumer_group": "g", "topic": "t", "broker_name": "b", "queue_id": 0}
-PULL = QUEUE | {"client_id": "c1", "broker_id": 0}
+PULL = QUEUE | {"client_id": "c1", "response_code": 0}
 SPAN = {"offset": 30, "since_ts": at(10), "from_ts": at(10), "to_ts": at(100), "waiting": 9, "arrived": 9}
 STILL = {"consumer_group": pl.String, "topic": pl.String, "broker_name": pl.String, "queue_id": pl.Int32}
 SPANS = {"offset": pl.Int64, **dict.fromkeys(("since_ts", "from_ts", "to_ts"), INSTANT)}
@@ -24,9 +24,14 @@ OUTAGES = {"broker_name": pl.String, "broker_id": pl.Int64, "from_ts": INSTANT, 
 
 
 def unfinished(
-    *pulls: tuple[float, int], consume_type: str = "CONSUME_PASSIVELY", broker_id: int = 0, **differs: Any
+    *pulls: tuple[float, int],
+    consume_type: str = "CONSUME_PASSIVELY",
+    broker_id: int = 0,
+    response_code: int | None = 0,
+    **differs: Any,
 ) -> pl.DataFrame:
-    sent = [{"request_ts": at(s), "queue_offset": offset, "broker_id": broker_id} for s, offset in pulls]
+    how = {"broker_id": broker_id, "response_code": response_code}
+    sent = [{"request_ts": at(s), "queue_offset": offset} | how for s, offset in pulls]
     still = pl.DataFrame([QUEUE | {"spans": [SPAN | differs]}], STILL | {"spans": pl.List(pl.Struct(SPANS))})
     consumers = pl.DataFrame({"consumer_group": ["g"], "client_id": ["c1"], "consume_type": [consume_type]})
     return unfinished_pulls_of_shard(rows("silver.pull", PULL, sent), still, consumers)
@@ -48,6 +53,7 @@ def test_a_pull_of_the_offset_itself_shows_nothing() -> None:
 def test_pulls_from_a_slave_carry_no_commit() -> None:
     assert len(unfinished((12, 31))) == 1
     assert len(unfinished((12, 31), broker_id=1)) == 0
+    assert len(unfinished((12, 31), response_code=None)) == 0, "a master that does not answer takes no commit either"
 
 
 def test_a_pull_consumer_commits_when_it_likes() -> None:

@@ -40,7 +40,8 @@ def unfinished_pulls_of_shard(pull: pl.DataFrame, standstills: pl.DataFrame, con
     spans = standstills.explode("spans").unnest("spans").select(*KEY, "offset", "since_ts", "to_ts")
     push = consumers.filter(pl.col("consume_type") == PUSH).select("consumer_group", "client_id").unique()
     columns = ("day", *KEY, "client_id", "request_ts", "queue_offset", "record_id")
-    of_master = pull.filter(pl.col("broker_id") == 0)  # that of a slave has no commit
+    # A pull from a slave has no commit; a master that does not answer takes none.
+    of_master = pull.filter((pl.col("broker_id") == 0) & pl.col("response_code").is_not_null())
     of_spans = of_master.select(columns).join(spans.select(KEY).unique(), KEY, how="semi")
     met = of_spans.join(push, ["consumer_group", "client_id"], how="semi").join(spans, KEY)
     meanwhile = pl.col("request_ts").is_between("since_ts", "to_ts")
