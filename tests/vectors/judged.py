@@ -68,7 +68,7 @@ JUDGES_NOTHING: Final[Mapping[str, str]] = {
     "consumer_offset_manager:encode": TABLE_OF_BROKER,
     "consumer_offset_manager:persist": TABLE_OF_BROKER,
     "consumer_offset_manager:load": "`mqreplay doctor` says by it what a broker makes of a damaged file",
-    "delay_level:compute_deliver_timestamp": "gold.retried_message adds the delay of the level to a seen time",
+    "delay_level:compute_deliver_timestamp": "gold.retried_message adds the delay to a seen time",
     "delay_level:delay_level_to_queue_id": "names queues of SCHEDULE_TOPIC_XXXX, which no client reads",
     "delay_level:queue_id_to_delay_level": "names queues of SCHEDULE_TOPIC_XXXX, which no client reads",
     "fastjson_write": TABLE_OF_BROKER,
