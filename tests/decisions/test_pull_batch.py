@@ -60,6 +60,7 @@ def test_reads_from_disk_are_one_run_of_a_queue() -> None:
     (run,) = batches([{}, second], ("r0", "r1")).disk_runs.rows(named=True)
     assert (run["pulls"], run["messages"], run["bytes"], run["arrived"], run["waiting"]) == (2, 16, 1600, 30, 114)
     assert (run["from_ts"], run["to_ts"], run["went_on"], run["never_in_memory"]) == (at(0), at(61), False, False)
-    (run,) = batches([{}, second], ("r0",), memory=-90).disk_runs.rows(named=True)
-    assert (run["pulls"], run["went_on"], run["never_in_memory"]) == (1, True, True)
+    (run,) = batches([{}, {}, second], ("r0", "r1"), memory=-90).disk_runs.rows(named=True)
+    assert (run["pulls"], run["went_on"], run["never_in_memory"]) == (2, True, True)
+    assert batches([{}, second], ("r0",)).disk_runs.is_empty(), "one read has no speed"
     assert batches([{"next_begin_offset": 100}], ("r0",)).disk_runs.is_empty(), "nothing was left in the queue"

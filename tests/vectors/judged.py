@@ -85,7 +85,7 @@ JUDGES_NOTHING: Final[Mapping[str, str]] = {
     "pop_revive": IN_POP,
     "pop_start": "the broker's own offset of a group before its first POP is in no answer",
     "process_queue": CACHE,
-    "pull_node:find_broker_address_in_publish": "the address of a send; gold.send_attempt judges the broker that has it",
+    "pull_node:find_broker_address_in_publish": "the address of a send; gold.send_attempt judges its broker",
     "rebalance": REBALANCE,
     "rebalance_lock_manager:try_lock_batch": "a batch of try_lock, which judges gold.queue_lock queue by queue",
     "rebalance_lock_manager:unlock_batch": "gold.queue_lock releases locks queue by queue",

@@ -27,6 +27,7 @@ COLUMNS: Final = (
 )
 FROM_DISK: Final = "read from disk, and within its limits"
 WITHIN: Final = "within the limits of reads from memory; whether it was read from disk is not certain"
+LEAST_PULLS: Final = 2  # one read has no speed
 KEPT: Final = 50  # reads from disk that are kept as evidence of a run, the first
 CASE: Final = (
     *("msg_count", "body_bytes", "last_store_size", "from_disk", "version"),
@@ -199,6 +200,7 @@ def _runs(disk: pl.DataFrame, found: pl.DataFrame, limits: pl.DataFrame, gap_s: 
         pl.col("record_id").head(KEPT).alias("record_ids"),
         pl.col("request_ts").max().alias("read_ts"),
     )
+    runs = runs.filter(pl.col("pulls") >= LEAST_PULLS)
     reads = found.join(runs.select(QUEUE).unique(), QUEUE, how="semi").group_by(QUEUE)
     with_last = runs.join(reads.agg(pl.col("request_ts").max().alias("last_ts")), QUEUE, how="left")
     went_on = (pl.col("last_ts") > pl.col("read_ts")).fill_null(value=False).alias("went_on")
