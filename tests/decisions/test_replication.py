@@ -58,7 +58,9 @@ def test_more_than_that_differs() -> None:
 
 def test_a_few_pages_must_be_on_disk_after_the_thorough_interval() -> None:
     idle = [poll(s, 9_000) for s in range(0, 30, 2)]
-    assert verdicts(*idle[:6], poll(12, 9_000, "8.0 KiB")) == [], "nothing before says what had to be on disk"
+    # Nothing before it says what had to be on disk.
+    assert verdicts(*idle[:6], poll(12, 9_000, "8.0 KiB")) == [(12, "undetermined", None)]
+    assert verdicts(*idle[:6], poll(12, 9_000, "8.0 KiB"), *idle[7:], poll(30, 9_000, "0 B")) == [(30, "agree", 0)]
     assert verdicts(*idle, poll(30, 9_000, "8.0 KiB")) == [(30, "differ", 0)]
     assert verdicts(*idle, poll(30, 9_000, "0 B")) == [(30, "agree", 0)]
 
@@ -75,7 +77,7 @@ def test_the_settings_of_the_broker_count() -> None:
 
 def test_a_restart_begins_anew() -> None:
     again = {"boot_ts": at(19)}
-    assert verdicts(poll(0, 9 * MIB), poll(20, 9 * MIB, "5.0 MiB", **again)) == []
+    assert verdicts(poll(0, 9 * MIB), poll(20, 9 * MIB, "5.0 MiB", **again)) == [(20, "undetermined", None)]
 
 
 def test_a_broker_that_was_paused_is_undetermined() -> None:

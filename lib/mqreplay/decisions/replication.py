@@ -35,7 +35,7 @@ COLUMNS: Final = (
     *("unflushed_ms", "allowed_bytes", "judgement", "reason", "record_id"),
 )
 NO_SETTINGS: Final = "brokers.json does not describe this broker, so its flush settings are not known"
-NO_FIGURE: Final = "no poll of this broker states how much is not flushed (remainHowManyDataToFlush)"
+NO_FIGURE: Final = "no poll of this broker after its first seconds states how much is not flushed"
 OF_DLEDGER: Final = "the commit log is one of DLedger, which has its own rules"
 PAUSED: Final = "the broker had just not answered: it may have been paused, and a paused broker flushes nothing"
 DLEDGER: Final = ("enableDLegerCommitLog", "enableDLedgerCommitLog")
@@ -95,15 +95,15 @@ def settings_of(stores: Mapping[tuple[str, int], Described]) -> pl.DataFrame:
 def replication(broker_runtime: pl.DataFrame, broker: pl.DataFrame, lag_s: int) -> Replication:
     """Judge the polls that state how much of the commit log is not flushed; one row each.
 
-    Polls of a broker count from when the polls before reach back as long as a flush may take. A broker whose polls
-    never state it has one row, undetermined: its last poll. ``lag_s``: a slave that is behind for more seconds is an
+    Polls of a broker count from when the polls before reach back as long as a flush may take. A broker without
+    such a poll has one row, undetermined: its last poll. ``lag_s``: a slave that is behind for more seconds is an
     entry of lags, and one that is silent for more is none to its master.
     """
     polls, stores = log_polls(broker_runtime), described_stores(broker)
     settled = polls.join(settings_of(stores), BROKER, how="left", maintain_order="left")
     stated = _with_errors(settled.filter(pl.col("flush_max").is_not_null()), broker_runtime)
     judged = judge(_with_bounds(stated, polls), stores)
-    without = settled.filter(pl.col("flush_max").is_null().all().over(BROKER)).unique(BROKER, keep="last")
+    without = settled.join(judged.select(BROKER), BROKER, how="anti", maintain_order="left").unique(BROKER, keep="last")
     open_rows = without.with_columns(
         pl.lit("undetermined").alias("judgement"),
         pl.lit(NO_FIGURE).alias("reason"),
@@ -254,6 +254,6 @@ def _with_status(masters: pl.DataFrame, stores: Mapping[tuple[str, int], Describ
 
 def _status(master: Mapping[str, Any], stores: Mapping[tuple[str, int], Described]) -> str | None:
     store = stores.get((master["broker_name"], master["broker_id"]))
-    if store is None or store.is_dledger or master["near_slaves"] is None:
+    if store is None or store.is_dledger or master["near_slaves"] is None or master["since_5"] is None:
         return None
     return replica_status(store.replicas, master["near_slaves"], BROKER_5 if master["since_5"] else BROKER_4)

@@ -16,6 +16,8 @@ BROKER = ("broker_name", "broker_id")
 RUN = (*BROKER, "boot_ts")  # a broker from one start to the next
 TO_FLUSH, TO_COMMIT = "remainHowManyDataToFlush", "remainHowManyDataToCommit"
 PUTS = "msgPutTotalTodayNow"
+TEXTS = (TO_FLUSH, TO_COMMIT, PUTS)
+SLICE = 200_000  # tables that are looked at at once: each has up to a hundred figures
 NEVER = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 BEHIND = ("master_end", "behind_bytes", "behind_messages", "behind_ms", "behind_since")
 
@@ -28,7 +30,8 @@ def log_polls(broker_runtime: pl.DataFrame) -> pl.DataFrame:
     and not committed to the file), record_id. A figure that was not recorded is null.
     """
     answered = broker_runtime.filter(pl.col("error").is_null() & pl.col("commit_log_max_offset").is_not_null())
-    polls = answered.sort("ts").select(
+    ordered = answered.sort("ts")
+    known = ordered.select(
         "day",
         *BROKER,
         pl.coalesce("broker_addr", pl.col("broker_id").cast(pl.String)).alias("member"),
@@ -38,28 +41,33 @@ def log_polls(broker_runtime: pl.DataFrame) -> pl.DataFrame:
         pl.col("commit_log_max_offset").alias("log_end"),
         "record_id",
     )
-    figures = (
-        answered.select("record_id", pl.col("runtime").cast(PROPERTIES))
-        .explode("runtime")
-        .unnest("runtime")
-        .filter(pl.col("key").is_in([TO_FLUSH, TO_COMMIT, PUTS]))
-        .unique(["record_id", "key"], keep="any")
+    tables = ordered.select(pl.col("runtime").cast(PROPERTIES))
+    parts = [_figures(part) for part in tables.iter_slices(SLICE)]
+    polls = pl.concat(
+        [known, pl.concat([pl.DataFrame(schema=dict.fromkeys(TEXTS, pl.String)), *parts])], how="horizontal"
     )
-    for name in (TO_FLUSH, TO_COMMIT, PUTS):
-        of_name = figures.filter(pl.col("key") == name).select("record_id", pl.col("value").alias(name))
-        polls = polls.join(of_name, "record_id", how="left", maintain_order="left")
     texts = pl.concat([polls[TO_FLUSH], polls[TO_COMMIT].alias(TO_FLUSH)]).drop_nulls().unique()
     ranges = {text: byte_count_range(text) for text in texts}
     least = {text: found[0] for text, found in ranges.items() if found is not None}
     largest = {text: found[1] for text, found in ranges.items() if found is not None}
     return polls.select(
-        *polls.columns[:8],
+        *[name for name in known.columns if name != "record_id"],
         pl.col(PUTS).cast(pl.Int64, strict=False).alias("puts"),
         _read(TO_FLUSH, least).alias("flush_min"),
         _read(TO_FLUSH, largest).alias("flush_max"),
         _read(TO_COMMIT, largest).alias("commit_max"),
         "record_id",
     )
+
+
+def _figures(tables: pl.DataFrame) -> pl.DataFrame:
+    """Return the texts of TEXTS in each runtime table, in their order."""
+    numbered = tables.with_row_index("number")
+    pairs = numbered.explode("runtime").unnest("runtime").filter(pl.col("key").is_in(TEXTS))
+    named = pairs.group_by("number").agg(
+        pl.col("value").filter(pl.col("key") == name).first().alias(name) for name in TEXTS
+    )
+    return numbered.select("number").join(named, "number", how="left", maintain_order="left").drop("number")
 
 
 def _read(name: str, values: dict[str, int]) -> pl.Expr:
