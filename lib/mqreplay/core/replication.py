@@ -20,6 +20,7 @@ FLUSH_SLAVE_TIMEOUT: Final = "FLUSH_SLAVE_TIMEOUT"
 IN_SYNC_REPLICAS_NOT_ENOUGH: Final = "IN_SYNC_REPLICAS_NOT_ENOUGH"
 # haSlaveFallbehindMax of 4.x; haMaxGapNotInSync of 5.x.
 FALL_BEHIND_MAX: Final = 256 * 1024 * 1024
+LARGEST: Final = 1 << 62  # bytes; more is no size of a log
 _SIZE: Final = re.compile(r"([0-9]{1,4})(?:([.,])([0-9]))? (?:([KMGTPE])i)?B")
 _UNITS: Final = "KMGTPE"
 
@@ -103,7 +104,7 @@ def replica_status(settings: ReplicaSettings, slaves_ok: int, version: str = BRO
 
 
 def byte_count_range(text: str) -> tuple[int, int] | None:
-    """Return the least and the largest number of bytes that a broker prints so; None for another text.
+    """Return the least and the largest number of bytes that a broker prints so; None for another text or 4 EiB.
 
     MixAll#humanReadableByteCount with si=false, which rounds to a tenth of a unit. The broker's language decides
     between a point and a comma.
@@ -121,4 +122,5 @@ def byte_count_range(text: str) -> tuple[int, int] | None:
         return None
     tenths, size = 10 * int(whole) + int(tenth), 1024 ** (1 + _UNITS.index(unit))
     # In twentieths of a unit, rounded inwards.
-    return -(-(2 * tenths - 1) * size // 20), ((2 * tenths + 1) * size - 1) // 20
+    least, largest = -(-(2 * tenths - 1) * size // 20), ((2 * tenths + 1) * size - 1) // 20
+    return (least, largest) if largest <= LARGEST else None

@@ -182,6 +182,7 @@ def with_slaves(masters: pl.DataFrame, polls: pl.DataFrame, within_s: int) -> pl
         .join_asof(answers, on="ts", by=["broker_name", "slave"], strategy="backward", check_sortedness=False)
         .filter(pl.col("ts") - pl.col("answered_ts") <= pl.duration(seconds=within_s))
     )
+    # HAService#isSlaveOK, with the end of the slave's log for what it has confirmed.
     near = pl.col("log_end") - pl.col("slave_end") < pl.col("fall_behind_max")
     counted = each.group_by("record_id").agg(
         pl.len().cast(pl.Int64).alias("slaves"), near.sum().cast(pl.Int64).alias("near_slaves")
