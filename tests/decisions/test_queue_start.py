@@ -104,7 +104,8 @@ def test_the_end_is_that_of_the_pull_if_nothing_arrived_since() -> None:
 def test_the_last_question_before_the_pull_counts() -> None:
     asked = [STORED | {"answer_offset": 3}, STORED | {"answer_offset": 5, "ts": at(10.5), "response_ts": at(10.6)}]
     later = {"ts": at(30), "response_ts": at(30.1)}
-    pulls = [{"queue_offset": 5}, {"queue_offset": 6, "request_ts": at(12)}, {"queue_offset": 9, "request_ts": at(31)}]
+    answered = {"queue_offset": 6, "request_ts": at(12), "response_ts": at(12.1)}
+    pulls: list[Row] = [{"queue_offset": 5}, answered, {"queue_offset": 9, "request_ts": at(31)}]
     found = starts(pulls, [*asked, STORED | later | {"answer_offset": 9}])
     assert [(row["actual_offset"], *verdict(row)) for row in found] == [(5, "agree", 5), (9, "agree", 9)]
     assert [row["record_id"] for row in found] == ["r0", "r2"]
@@ -174,3 +175,13 @@ def test_a_broker_that_answers_zero_though_the_first_message_is_gone() -> None:
     row = start([{"min_offset": 5}], [STORED | {"answer_offset": 0}], changes=[made])
     assert verdict(row) == ("differ", None)
     assert row["reason"] == "no stored offset, and the queue begins at 5: the broker must not answer an offset"
+
+
+def test_a_question_while_a_pull_waits_is_of_running_info_and_no_start() -> None:
+    waits = {"request_ts": at(11), "response_ts": at(40)}
+    after = {"request_ts": at(40.1), "response_ts": at(41), "queue_offset": 1}
+    again = {"ts": at(25), "response_ts": at(25.1)}
+    found = starts([waits, after], [NOT_FOUND, NOT_FOUND | again], beats=[beat("CONSUME_FROM_FIRST_OFFSET")])
+    assert [(row["request_ts"], row["judgement"]) for row in found] == [(at(11), "agree")]
+    left = starts([waits | {"response_ts": at(12)}, after], [NOT_FOUND, NOT_FOUND | again])
+    assert [row["request_ts"] for row in left] == [at(11), at(40.1)]

@@ -92,7 +92,11 @@ def queue_start(
 
 
 def _starts(pull: pl.DataFrame, queries: pl.DataFrame, new_clients: pl.DataFrame) -> pl.DataFrame:
-    """Return the first pulls, with the QUERY before each; was_asked: there is one."""
+    """Return the first pulls, with the QUERY before each; was_asked: there is one.
+
+    A question while a pull of the queue waits for its answer is no start: a client that has committed nothing yet asks
+    for its running info, too (DefaultMQPushConsumerImpl#consumerRunningInfo).
+    """
     columns = ("day", *QUEUE, "request_ts", "queue_offset", "record_id")
     asked = queries.select(
         *QUEUE,
@@ -103,14 +107,19 @@ def _starts(pull: pl.DataFrame, queries: pl.DataFrame, new_clients: pl.DataFrame
         pl.lit(True).alias("was_asked"),
     ).sort("asked_ts")
     askers = asked.select("client_id").unique()
-    of_askers = pull.select(columns).join(askers, "client_id", how="semi").sort("request_ts")
-    after = of_askers.join_asof(
+    of_askers = pull.select(*columns, "response_ts").join(askers, "client_id", how="semi").sort("request_ts")
+    before = {f"previous_{name}": pl.col(name).shift(1).over(QUEUE) for name in ("request_ts", "response_ts")}
+    after = of_askers.with_columns(**before).join_asof(
         asked, left_on="request_ts", right_on="asked_ts", by=QUEUE, strategy="backward", check_sortedness=False
     )
     first = after.filter(pl.col("was_asked")).unique([*QUEUE, "asked_ts"], keep="first", maintain_order=True)
+    is_held = (pl.col("previous_request_ts") <= pl.col("query_ts")) & (
+        pl.col("previous_response_ts").is_null() | (pl.col("previous_response_ts") >= pl.col("query_ts"))
+    )
+    started = first.filter(~is_held.fill_null(value=False)).drop("response_ts", *before)
     silent = pull.select(columns).join(new_clients, "client_id", how="semi").join(askers, "client_id", how="anti")
     unasked = silent.sort("request_ts").unique(QUEUE, keep="first", maintain_order=True)
-    both = pl.concat([first, unasked.with_columns(pl.lit(False).alias("was_asked"))], how="diagonal")
+    both = pl.concat([started, unasked.with_columns(pl.lit(False).alias("was_asked"))], how="diagonal")
     return both.rename({"queue_offset": "actual_offset"})
 
 

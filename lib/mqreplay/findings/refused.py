@@ -104,7 +104,8 @@ PULL_REFUSED = FindingKind(
         Cause("subscription_conflict", same=("consumer_group",)),
         Cause("slave_config_drift", same=("broker_name", "topic"), after_s=120),
         Cause("queue_count_changed", same=("topic",), after_s=300),
-        Cause("broker_down", same=("broker_name",), after_s=120),
+        Cause("broker_down", same=("broker_name", "broker_id"), after_s=120),
+        Cause("rebalance_storm", same=("consumer_group",), after_s=120),
     ),
 )
 

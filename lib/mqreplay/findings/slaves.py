@@ -46,7 +46,7 @@ STALE_SLAVE_OFFSETS = FindingKind(
     thresholds=("findings.stale_slave_s",),
     example="Slave 1 of broker-a kept offsets of 8 queues of 2 groups below all that its master held for 150 s. If"
     " consumers read them now, they would receive up to 398 messages again.",
-    causes=(Cause("broker_down", same=("broker_name",), after_s=120),),
+    causes=(Cause("broker_down", same=("broker_name",), after_s=120, before_s=60),),
     ends_after="findings.stale_slave_s",
 )
 SLAVE_CONFIG_DRIFT = FindingKind(

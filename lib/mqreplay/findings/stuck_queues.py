@@ -41,6 +41,7 @@ STUCK_QUEUE = FindingKind(
     causes=(
         # Polls of clients are up to a minute apart.
         Cause("slow_listener", same=("consumer_group", "topic"), after_s=120, before_s=90),
+        Cause("pull_refused", same=("consumer_group", "topic"), before_s=90),
         Cause("strategy_conflict", same=("consumer_group",)),
         Cause("subscription_conflict", same=("consumer_group",)),
         Cause("consumer_lost", same=("consumer_group",), after_s=150),

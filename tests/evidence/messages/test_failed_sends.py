@@ -85,6 +85,15 @@ def test_a_try_in_a_producers_log() -> None:
     assert of_tries(logged | {"error": "InterruptedException"}) == []
 
 
+def test_a_try_in_a_capture_and_in_a_producers_log_is_one() -> None:
+    refused = {"msg_id": "7F", "response_code": 14, "remark": "service not available now", "ts": at(10)}
+    logged = {"source": "client_log", "error": "an exception", "client_id": None, "invoke_id": "7", "mode": None}
+    (row,) = of_tries(refused, logged | {"ts": at(10.01), "cost_ms": 9})
+    assert row["response_code"] == 14
+    assert len(of_tries(refused, logged | {"ts": at(30), "cost_ms": 9})) == 2
+    assert len(of_tries(refused, logged | {"ts": at(10.01), "cost_ms": 9, "broker_name": "b"})) == 2
+
+
 @pytest.mark.parametrize(
     ("error", "code", "words"),
     [

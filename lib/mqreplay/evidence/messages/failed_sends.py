@@ -55,6 +55,7 @@ INTERRUPTED: Final = r"^(?:java\.lang\.)?InterruptedException"
 MENDS: Final = {each.words: each.mend for each in (*REFUSALS.values(), OTHER, NO_ROUTE, NO_ANSWER, LOGGED)}
 # A try that waited for so long, and the next one took a tenth of it or less.
 LONG_MS, LESS = 1_000, 10
+AT_ONCE: Final = "5s"  # a try fails after sendMsgTimeout, 3 s, at the latest; the log has the time of its failure
 SAFE: Final = "SEND_OK"
 UNSAFE: Final = tuple(status for status in SEND_STATUS.values() if status != SAFE)
 SENDS: Final[dict[str, pl.DataType]] = {
@@ -74,13 +75,14 @@ SENDS: Final[dict[str, pl.DataType]] = {
 def failed_tries(tries: pl.DataFrame) -> pl.DataFrame:
     """Return the tries of `send_tries` that failed or are not safe; columns SENDS.
 
-    A retry that failed at once, because the try before had used up the time of the send, is no failure of its broker.
+    A retry that failed at once, because the try before had used up the time of the send, is no failure of its broker. A
+    try that a capture shows is left out of the producer's log.
     """
     is_unsafe = pl.col("send_status").is_in(UNSAFE).fill_null(value=False)
     waited_ms = (pl.col("began_ts") - pl.col("previous_began_ts")).dt.total_milliseconds()
     has_no_time = pl.col("is_logged") & (waited_ms >= LONG_MS) & (pl.col("cost_ms") * LESS < waited_ms)
     seen = pl.when(~pl.col("is_logged")).then("broker_name").drop_nulls().n_unique().over("topic").alias("seen_brokers")
-    found = tries.with_columns(seen).filter((failed() & ~has_no_time.fill_null(value=False)) | is_unsafe)
+    found = _once(tries.with_columns(seen).filter((failed() & ~has_no_time.fill_null(value=False)) | is_unsafe))
     is_logged = pl.col("outcome") == FAILED
     failure = (
         pl.when(pl.col("response_code").is_not_null())
@@ -96,6 +98,18 @@ def failed_tries(tries: pl.DataFrame) -> pl.DataFrame:
             _is_last().alias("is_last"),
         )
     )
+
+
+def _once(found: pl.DataFrame) -> pl.DataFrame:
+    """Leave out the logged tries whose broker failed a captured try of the topic, or answered none, at that time."""
+    by = ["topic", "broker_name"]
+    captured = found.filter(~pl.col("is_logged")).select(*by, "request_ts", pl.lit(value=True).alias("is_seen"))
+    logged = found.filter("is_logged").sort("request_ts")
+    seen = logged.join_asof(
+        captured.sort("request_ts"), on="request_ts", by=by, tolerance=AT_ONCE, check_sortedness=False
+    )
+    unseen = seen.filter(pl.col("is_seen").is_null()).drop("is_seen")
+    return pl.concat([found.filter(~pl.col("is_logged")), unseen])
 
 
 def _is_last() -> pl.Expr:
