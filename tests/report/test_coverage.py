@@ -79,8 +79,8 @@ def test_missing_evidence_is_not_a_quiet_night(tmp_path: Path) -> None:
     ]
     assert level([], every) == "unknown"
     assert verdict([], every) == (
-        "Judged: 7 rebalances, without a problem; pulls, slave suggestions, answers to pulls, starts of queues and"
-        " group statuses could not be judged."
+        "Judged: 7 rebalances, without a problem; pulls, slave suggestions, answers to pulls, starts of queues,"
+        " batches of pulls and group statuses could not be judged."
     )
 
 
