@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import pyspark
@@ -58,6 +59,10 @@ class Consumer:
         """Have the listener sleep before each message."""
         self._listeners.setDelayMs(delay_ms)
 
+    def refuse(self, prefix: str, times: int) -> None:
+        """Have the listener refuse messages whose key begins with `prefix` until they were sent back `times` times."""
+        self._listeners.refuse(prefix, times)
+
     def fail(self, failing: bool) -> None:
         """Have the listener refuse messages."""
         self._listeners.setFailing(failing)
@@ -76,6 +81,7 @@ class ClientProcess:
         self._name_servers = cluster.name_servers
         self._cluster = cluster
         self._producer: Any = None
+        self._starting = Lock()
         self._admin: Any = None
         jars = [str(path) for pattern in ("py4j-*", "janino-*", "commons-compiler-*") for path in JARS.glob(pattern)]
         self.process = start_java(
@@ -83,7 +89,12 @@ class ClientProcess:
             [*jars, *cluster.class_path],
             ["py4j.GatewayServer", "--die-on-broken-pipe", "--enable-auth", "0"],
             heap_mb=128,
-            options=["-Drocketmq.client.logUseSlf4j=false", *options],
+            # 4.9 and 5.x: where rocketmq_client.log comes from.
+            options=[
+                "-Drocketmq.client.logUseSlf4j=false",
+                "-Drmq.logback.configurationFile=rmq.client.logback.xml",
+                *options,
+            ],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
         )
@@ -106,8 +117,13 @@ class ClientProcess:
         rooms: list[str] | None = None,
         model: str = "CLUSTERING",
         orderly: bool = False,
+        start_from: str = "CONSUME_FROM_FIRST_OFFSET",
+        settings: dict[str, Any] | None = None,
     ) -> Consumer:
-        """Start a consumer. Its client id begins with `client_name`; `subscriptions` has an expression by topic."""
+        """Start a consumer. Its client id begins with `client_name`; `subscriptions` has an expression by topic.
+
+        `settings` are further ones by the names of their setters, without "set".
+        """
         allocation = self.classes.strategy(strategy, queues, rooms)
         java = self.classes.new(
             "org.apache.rocketmq.client.consumer.DefaultMQPushConsumer", group, *(self._hook or [None]), allocation
@@ -115,10 +131,12 @@ class ClientProcess:
         self._set_up(java, client_name)
         java.setMessageModel(self.classes.message_model(model))
         java.setConsumeFromWhere(
-            self._gateway.jvm.org.apache.rocketmq.common.consumer.ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET
+            self._gateway.jvm.org.apache.rocketmq.common.consumer.ConsumeFromWhere.valueOf(start_from)
         )
         java.setConsumeThreadMin(2)
         java.setConsumeThreadMax(2)
+        for name, value in (settings or {}).items():
+            getattr(java, f"set{name}")(value)
         for topic, expression in subscriptions.items():
             java.subscribe(topic, expression)
         listeners = self.classes.compiled("Listeners")
@@ -128,28 +146,30 @@ class ClientProcess:
         held.start()
         return Consumer(java, listeners, held, group)
 
-    def send(self, topic: str, key: str, *, tag: str = "A", queue: Queue | None = None) -> None:
-        """Send a message of 100 bytes, to a certain queue or to the next one."""
-        if self._producer is None:
-            name = "org.apache.rocketmq.client.producer.DefaultMQProducer"
-            producer = self.classes.new(name, "test-producers", *self._hook)
-            self._set_up(producer, "127.0.0.1")
-            producer.start()
-            self._producer = producer
+    def send(self, topic: str, key: str, *, tag: str = "A", queue: Queue | None = None) -> str:
+        """Send a message of 100 bytes, to a certain queue or to the next one. Return the status of the send."""
+        producer = self._started_producer()
         message = self.classes.new("org.apache.rocketmq.common.message.Message", topic, tag, key, b"x" * 100)
         if queue is None:
-            self._producer.send(message)
+            result = producer.send(message)
         else:
-            self._producer.send(message, self.classes.new("org.apache.rocketmq.common.message.MessageQueue", *queue))
+            chosen = self.classes.new("org.apache.rocketmq.common.message.MessageQueue", *queue)
+            result = producer.send(message, chosen)
+        return str(result.getSendStatus())
 
-    def create_topic(self, topic: str, queues: dict[str, int]) -> None:
-        """Create a topic with this number of read and write queues on each master."""
+    def configure_topic(self, topic: str, queues: dict[str, int], *, perm: int = 6) -> None:
+        """Have each master keep the topic with this number of read and write queues and this permission."""
         for broker_name, count in queues.items():
             config = self.classes.new("org.apache.rocketmq.common.TopicConfig", topic)
             config.setReadQueueNums(count)
             config.setWriteQueueNums(count)
+            config.setPerm(perm)
             address = self._cluster.servers[f"{broker_name}-0"].address
             self._administrator().createAndUpdateTopicConfig(address, config)
+
+    def create_topic(self, topic: str, queues: dict[str, int]) -> None:
+        """Create a topic with this number of read and write queues on each master."""
+        self.configure_topic(topic, queues)
         wait_until(lambda: self._routed_brokers(topic) == set(queues), f"the name servers know the queues of {topic}")
 
     def reset_offsets(self, topic: str, group: str, ts: int) -> None:
@@ -183,6 +203,16 @@ class ClientProcess:
         """End the process."""
         self._gateway.close()
         end([self.process])
+
+    def _started_producer(self) -> Any:
+        with self._starting:  # several threads may send
+            if self._producer is None:
+                name = "org.apache.rocketmq.client.producer.DefaultMQProducer"
+                producer = self.classes.new(name, "test-producers", *self._hook)
+                self._set_up(producer, "127.0.0.1")
+                producer.start()
+                self._producer = producer
+            return self._producer
 
     def _list(self, values: list[str]) -> Any:
         listed = self._gateway.jvm.java.util.ArrayList()

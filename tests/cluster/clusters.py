@@ -11,11 +11,13 @@ from pathlib import Path
 
 from cluster.artefacts import class_path
 from cluster.ports import PortBlocks
-from cluster.processes import kill, start_java, wait_for_port
+from cluster.processes import end, kill, start_java, wait_for_port
 
 CLUSTER = "mint"
 NAME_SERVER = "org.apache.rocketmq.namesrv.NamesrvStartup"
 BROKER_CLASS = "org.apache.rocketmq.broker.BrokerStartup"
+# Without it 5.x finds the broker's configuration of logs first.
+NAME_SERVER_LOGS = ["-Drmq.logback.configurationFile=rmq.namesrv.logback.xml"]
 # What keeps a broker small and its tests quick; a test may set more.
 BROKER = {
     "brokerClusterName": CLUSTER,
@@ -126,6 +128,12 @@ class Cluster:
         assert process is not None
         kill(process)
 
+    def stop_in_order(self, name: str) -> None:
+        """Stop a server as a service manager does: it unregisters and writes its files. `start` starts it again."""
+        process = self.servers[name].process
+        assert process is not None
+        end([process])
+
     def pause(self, name: str) -> None:
         """Stop a server's process: its connections stay open, and it answers nothing."""
         self._signal(name, signal.SIGSTOP)
@@ -149,7 +157,7 @@ class Cluster:
             self.class_path,
             [server.main_class, "-c", str(server.home / "server.conf")],
             heap_mb=server.heap_mb,
-            options=self._options,
+            options=[*(NAME_SERVER_LOGS if server.is_name_server else []), *self._options],
         )
 
     def _signal(self, name: str, number: int) -> None:

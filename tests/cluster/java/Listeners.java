@@ -14,10 +14,18 @@ public class Listeners {
     private final ConcurrentLinkedQueue keys = new ConcurrentLinkedQueue();
     private volatile long delayMs;
     private volatile boolean failing;
+    private volatile String refusedPrefix;
+    private volatile int refusals;
 
     public void setDelayMs(long delayMs) { this.delayMs = delayMs; }
 
     public void setFailing(boolean failing) { this.failing = failing; }
+
+    /** Refuse each message whose key begins with the prefix, until it has been sent back so many times. */
+    public void refuse(String prefix, int times) {
+        refusals = times;
+        refusedPrefix = prefix;
+    }
 
     public List consumedKeys() { return new ArrayList(keys); }
 
@@ -26,11 +34,16 @@ public class Listeners {
             if (delayMs > 0) {
                 try { Thread.sleep(delayMs); } catch (InterruptedException interrupted) { return false; }
             }
-            if (failing) return false;
-            String key = ((MessageExt) messages.get(i)).getKeys();
+            MessageExt message = (MessageExt) messages.get(i);
+            String key = message.getKeys();
+            if (failing || isRefused(key, message.getReconsumeTimes())) return false;
             keys.add(key == null ? "" : key);
         }
         return true;
+    }
+
+    private boolean isRefused(String key, int reconsumeTimes) {
+        return refusedPrefix != null && key != null && key.startsWith(refusedPrefix) && reconsumeTimes < refusals;
     }
 
     public MessageListenerConcurrently concurrent() {
