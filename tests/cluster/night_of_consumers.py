@@ -27,7 +27,7 @@ def brokers(cluster: Cluster, properties: dict[str, str]) -> Iterator[None]:
     """Define the brokers. Readers of vat-b are never sent to its slave."""
     disk = {"accessMessageInMemoryMaxRatio": "0", "slaveReadEnable": "false"}
     for name, more in (("vat-a", {}), ("vat-b", disk)):
-        cluster.add_broker(name, **(properties | more))
+        cluster.add_broker(name, 0, **(properties | more))
         cluster.add_broker(name, 1, **(properties | more))
     yield
 

@@ -29,11 +29,11 @@ def brokers(cluster: Cluster, properties: dict[str, str]) -> Iterator[None]:
     waits = {"brokerRole": "SYNC_MASTER", "slaveTimeout": "2000"}
     if cluster.version.startswith("5."):
         waits |= {"totalReplicas": "2", "inSyncReplicas": "2"}
-    store = cluster.add_broker("pier-a", **properties).home / "store"
+    store = cluster.add_broker("pier-a", 0, **properties).home / "store"
     cluster.add_broker("pier-a", 1, **properties)
-    cluster.add_broker("pier-b", **(properties | waits))
+    cluster.add_broker("pier-b", 0, **(properties | waits))
     cluster.add_broker("pier-b", 1, **properties)
-    cluster.add_broker("pier-c", **properties)
+    cluster.add_broker("pier-c", 0, **properties)
     cluster.add_broker("pier-c", 1, **properties)
     store.mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={DISK_MIB}m", "tmpfs", str(store)], check=True)

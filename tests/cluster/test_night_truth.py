@@ -20,7 +20,8 @@ def test_a_fault_that_lasts_has_its_end(tmp_path: Path) -> None:
     with truth.lasting("slave_stopped", broker_name="pier-c", broker_id=1):
         truth.fault("queues_added", topic="curd")
     lasting, moment = written(truth, tmp_path)["faults"]
-    assert lasting["fault"] == "slave_stopped" and lasting["broker_id"] == 1
+    assert lasting["fault"] == "slave_stopped"
+    assert lasting["broker_id"] == 1
     assert lasting["at"] <= moment["at"] <= lasting["until"]
     assert "until" not in moment
 
