@@ -71,7 +71,7 @@ def run(night: Night) -> None:
                 topic="cream",
                 listener="orderly",
                 client_id=night.consumer("c3").client_id,
-                lock_until=round(time.time() * 1000) + 60_000,
+                locked_until_at_most=round(time.time() * 1000) + 60_000,
             )
             night.kill_clients("lost")
             night.until(310)
