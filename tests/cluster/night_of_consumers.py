@@ -1,8 +1,8 @@
 """A night of consumers: new groups and queues, a slow listener, failing messages, locks that outlive, restarts.
 
-Two masters with a slave each. On `vat-b` nothing counts as in memory, so that a queue that is new to a group begins
-where the group's ConsumeFromWhere says; on `vat-a` such a queue begins at 0, as in any young cluster
-(ConsumerManageProcessor.queryConsumerOffset). Second 0 to 120: nothing is wrong.
+Two masters with a slave each. On `vat-b` of 4.9.7 nothing counts as in memory, so that a queue that is new to a group
+begins where the group's ConsumeFromWhere says; on `vat-a`, and in 5.3.3, which looks into the page cache, such a queue
+begins at 0 (ConsumerManageProcessor.queryConsumerOffset). Second 0 to 120: nothing is wrong.
 """
 
 from __future__ import annotations
