@@ -32,9 +32,7 @@ def member_changes(members: pl.DataFrame, unsure: pl.DataFrame, until: pl.Expr, 
     gone = pl.col("left") | pl.col("dropped") | (pl.col("to_ts") < until - reach)
     leaves = sessions.filter(gone).select(GROUP, "place", pl.col("to_ts").alias("ts"), pl.lit(LEAVE).alias("kind"))
     both = pl.concat([joins, leaves]).sort("ts", "kind")
-    step = pl.when(pl.col("kind") == JOIN).then(1).otherwise(-1)
-    processes = both.with_columns(step.cum_sum().over(GROUP, "place").alias("processes"))
-    most = processes.group_by(GROUP, "place").agg(pl.col("processes").max().clip(lower_bound=1))
+    most = _processes(sessions)
     changed = _sure(both, unsure)
     joined = changed.filter(pl.col("kind") == JOIN).sort("ts")
     within = joined.rolling("ts", period=HOUR, group_by=[GROUP, "place"]).agg(pl.len().alias("joins"))
@@ -46,6 +44,21 @@ def member_changes(members: pl.DataFrame, unsure: pl.DataFrame, until: pl.Expr, 
     )
     left = changed.filter(pl.col("kind") == LEAVE).select(GROUP, "ts", "kind", pl.lit(0, pl.Int64).alias("cycles"))
     return pl.concat([cycles, left])
+
+
+def _processes(sessions: pl.DataFrame) -> pl.DataFrame:
+    """Return how many processes of a host were in the group at once. Columns: consumer_group, place, processes.
+
+    A session lasts until its last sign, whether or not the client is known to be gone.
+    """
+    steps = pl.concat(
+        [
+            sessions.select(GROUP, "place", pl.col("from_ts").alias("ts"), pl.lit(1).alias("step")),
+            sessions.select(GROUP, "place", pl.col("to_ts").alias("ts"), pl.lit(-1).alias("step")),
+        ]
+    ).sort("ts", "step")
+    there = steps.with_columns(pl.col("step").cum_sum().over(GROUP, "place").alias("processes"))
+    return there.group_by(GROUP, "place").agg(pl.col("processes").max().clip(lower_bound=1))
 
 
 def moves(owners: pl.DataFrame, unsure: pl.DataFrame) -> pl.DataFrame:
