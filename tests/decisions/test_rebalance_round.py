@@ -190,7 +190,7 @@ def test_a_host_that_joins_again_and_again_is_counted() -> None:
     made = rounds([session(A, -1000, 1200), *flaps], [])
     assert [(row["joins"], row["cycles"]) for row in made] == [(1, 1), (1, 2), (1, 3), (1, 4), (1, 5), (0, 0)]
     # The last of them may still be there: nothing shows that it left.
-    late = [session(B, s, s + 170) for s in range(200, 1200, 200)]
+    late = [session(B, s, s + 20) for s in range(1050, 1200, 30)]
     assert max(row["cycles"] for row in rounds([session(A, -1000, 1200), *late], [])) == 5
     # A deployment restarts three processes of a host, one after the other.
     old = [session(f"10.0.0.2@{n}", -1000, 100 * n) for n in range(1, 4)]
