@@ -1,0 +1,88 @@
+"""Nights with refusals, a full disk, stopped slaves, slow and failing listeners, restarts: found by all evidence, and
+those that polls show by `mqreplay record` alone. Nothing else alarms, and no decision differs.
+"""
+
+from __future__ import annotations
+
+import tarfile
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import pytest
+
+from night.made_nights import (
+    DATA,
+    JudgedNight,
+    findings_of_fault,
+    judge_archive,
+    judge_folder,
+    truth_of,
+    unmatched,
+)
+from tests_shared import unpack
+
+NIGHTS = ("refusals-4.9.7", "refusals-5.3.3", "consumers-4.9.7", "consumers-5.3.3")
+Judge = Callable[[str], JudgedNight]
+
+
+def faults(key: str) -> list[tuple[str, int]]:
+    """Return the night and number of each fault that has a finding by all evidence, or ``by_record``."""
+    return [(name, n) for name in NIGHTS for n, fault in enumerate(truth_of(name)["faults"]) if key in fault]
+
+
+def named(cases: list[tuple[str, int]]) -> list[str]:
+    return [f"{name}-{number}-{truth_of(name)['faults'][number]['fault']}" for name, number in cases]
+
+
+def expected(name: str, number: int, key: str) -> dict[str, Any]:
+    """Return a fault with the finding that it must give."""
+    fault: dict[str, Any] = truth_of(name)["faults"][number]
+    return fault | {"finding": fault[key]}
+
+
+@pytest.fixture(scope="module")
+def judged(tmp_path_factory: pytest.TempPathFactory) -> Judge:
+    """Return the judged night of a recording by all evidence; each is judged once."""
+    return cache(lambda name: judge_archive(name, tmp_path_factory.mktemp(name)))
+
+
+@pytest.fixture(scope="module")
+def polled(tmp_path_factory: pytest.TempPathFactory) -> Judge:
+    """Return the judged night of what `mqreplay record` wrote over the network, without stores, packets and logs."""
+
+    def judge(name: str) -> JudgedNight:
+        folder = tmp_path_factory.mktemp(f"polled-{name}")
+        of_record = set(truth_of(name)["of_record"])
+        with tarfile.open(DATA / f"{name}.tar.xz") as archive:
+            wanted = [member for member in archive.getmembers() if member.name.removeprefix("./") in of_record]
+            assert len(wanted) == len(of_record)
+            unpack(archive, folder / "recording", wanted)
+        return judge_folder(folder)
+
+    return cache(judge)
+
+
+@pytest.mark.parametrize(("name", "number"), faults("finding"), ids=named(faults("finding")))
+def test_a_fault_is_found(judged: Judge, name: str, number: int) -> None:
+    fault, findings = expected(name, number, "finding"), judged(name).findings
+    assert len(findings_of_fault(fault, findings)) == 1, unmatched(fault, findings)
+
+
+@pytest.mark.parametrize(("name", "number"), faults("by_record"), ids=named(faults("by_record")))
+def test_polls_show_a_fault(polled: Judge, name: str, number: int) -> None:
+    fault, findings = expected(name, number, "by_record"), polled(name).findings
+    assert findings_of_fault(fault, findings), unmatched(fault, findings)
+
+
+@pytest.mark.parametrize("name", NIGHTS)
+def test_nothing_else_is_an_alarm_and_nothing_differs(judged: Judge, name: str) -> None:
+    night = judged(name)
+    explained = {
+        finding["finding_id"]
+        for _, number in [each for each in faults("finding") if each[0] == name]
+        for finding in findings_of_fault(expected(name, number, "finding"), night.findings)
+    }
+    assert [f["summary"] for f in night.alarms() if f["finding_id"] not in explained] == []
+    differing = night.table("gold.judgement").filter(judgement="differ")
+    assert differing.rows() == []
