@@ -8,11 +8,13 @@ from bisect import bisect_right
 from collections import Counter, defaultdict
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from bench.estate.flow import PHYSICAL_MEMORY
+from bench.estate.flow import PHYSICAL_MEMORY, Flow, make_events
 from bench.estate.parts import first_hours, snapshots_of
-from bench.estate.sizes import HOUR_MS, START_MS
+from bench.estate.shape import make_shape
+from bench.estate.sizes import HOUR_MS, SIZES, START_MS
 from bench.estate.write import write_estate
 from estate_records import decoded_lines
 from mqreplay.core.allocation import allocate
@@ -185,6 +187,21 @@ def test_brokers_suggest_what_their_commit_logs_say(records: dict) -> None:
         suggested[pull["suggest_which_broker_id"]] += 1
     assert all(sorted(queue.values()) == [queue[at] for at in sorted(queue)] for queue in places.values())
     assert min(suggested[0], suggested[1]) > 100
+
+
+def test_brokers_give_small_batches_from_disk(records: dict) -> None:
+    """A broker suggests its slave for what it reads from disk, and gives 8 messages of it at most."""
+    assert max(pull["msg_count"] for pull in records["pull_log"] if pull["suggest_which_broker_id"] == 1) == 8
+
+
+def test_more_is_sent_to_queues_that_are_read_from_memory_alone() -> None:
+    rng = np.random.default_rng(1)
+    shape = make_shape(SIZES["S"], rng)
+    flow = Flow(shape, make_events(shape, rng), rng)
+    from_disk = np.isin(flow.queue_of, flow.queue_of[flow.slow])
+    busy = np.array([shape.busy(shape.keys[j]) for j in shape.entry_key])
+    assert {int(flow.first[flow.queue_of[from_disk]].max())} == {8}
+    assert {int(flow.first[flow.queue_of[busy & ~from_disk]].max())} == {32}
 
 
 def suggest(behind: int, ratio: int) -> int:

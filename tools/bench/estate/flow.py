@@ -3,6 +3,9 @@
 A group reads what was produced ``delay`` intervals ago. A rewind is a delay that grows, a jump one that shrinks, a
 stall an offset that stands while its pulls go on (one message does not end). So places in the commit log, queue ends
 and offsets agree with each other, as the replay expects of a real estate.
+
+Each pull takes all messages of its slot. A broker gives fewer messages from disk than from memory, so fewer are sent to
+the queues that some group reads from disk.
 """
 
 from __future__ import annotations
@@ -11,16 +14,25 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from mqreplay.core.slave_suggestion import (
+    SLAVE,
+    can_be_batch,
+    check_in_disk_by_commit_offset,
+    effective_ratio,
+    memory_threshold,
+)
+
 from .shape import Shape
 from .sizes import PULLS
 
 PHYSICAL_MEMORY = 32 << 30
 MEMORY_RATIO = 40
-MEMORY = int(PHYSICAL_MEMORY * (MEMORY_RATIO / 100.0))  # bytes: farther behind, and a master suggests its slave
+MEMORY = memory_threshold(PHYSICAL_MEMORY, MEMORY_RATIO)  # bytes: farther behind, and a master suggests its slave
 PER_INTERVAL = 8  # a commit log grows by an eighth of that in an interval
 SLOW_DELAY, JUMP_FROM, JUMP_TO, REWIND_BY = 24, 4, 1, 3  # intervals
 MOST_DELAY = SLOW_DELAY + REWIND_BY
 MESSAGE = 600  # bytes stored of a message
+MAX_MSG_NUMS = 32  # messages that a pull asks for
 LOG_BEGAN = 1 << 42  # bytes in every commit log when the recording began
 
 
@@ -52,17 +64,37 @@ class Flow:
         queues = len(topics) * brokers * widest
         busy = {key.topic for key in shape.keys if shape.busy(key)}
         is_busy = np.repeat(np.array([topic in busy for topic in topics]), brokers * widest)
-        self.first, self.head = _production(queues, is_busy, shape.size.snapshots, rng)
         # Where in the commit log, after the moment of production, a queue's messages of a slot begin (bytes).
-        self.beside = (np.arange(queues) // (brokers * widest) * widest + np.arange(queues) % widest) * 32 * MESSAGE
+        self.beside = (
+            (np.arange(queues) // (brokers * widest) * widest + np.arange(queues) % widest) * MAX_MSG_NUMS * MESSAGE
+        )
         slow = np.array([shape.slow(shape.keys[j].group) and shape.busy(shape.keys[j]) for j in shape.entry_key])
         self.delay = np.where(slow, SLOW_DELAY, 0)
         self.slow = slow
         for entry in events.jumps:
             self.delay[entry] = JUMP_FROM
+        from_disk = np.zeros(queues, bool)
+        from_disk[self.queue_of[self._from_disk()]] = True
+        most = np.where(from_disk, most_messages(is_in_disk=True), most_messages(is_in_disk=False))
+        self.first, self.head = _production(is_busy, most, shape.size.snapshots, rng)
         self.committed = np.empty(0, np.int64)
         self.start = np.empty(0, np.int64)
         self.k = -1
+
+    def _from_disk(self) -> np.ndarray:
+        """Whether an entry ever reads what its master or its slave no longer keeps in memory."""
+        furthest = self.delay.copy()
+        for entry, delay in (change for changes in self.events.delays.values() for change in changes):
+            furthest[entry] = max(furthest[entry], delay)
+        interval = self.shape.size.interval_ms
+        # A slave of 5.x keeps less in memory than its master.
+        ratio = min(effective_ratio(MEMORY_RATIO, SLAVE, broker.version) for broker in self.shape.brokers)
+
+        def is_in_disk(delay: int) -> bool:
+            end = int(log_end(interval, (delay + 1) * interval))  # when the interval of the read ends
+            return check_in_disk_by_commit_offset(int(log_end(interval, 0)), end, PHYSICAL_MEMORY, ratio)
+
+        return np.isin(furthest, [delay for delay in np.unique(furthest).tolist() if is_in_disk(delay)])
 
     def step(self) -> None:
         """Moves to the next interval: ``start`` is where its pulls begin, ``committed`` what the snapshot shows."""
@@ -107,12 +139,22 @@ def log_end(interval_ms: int, after_ms: np.ndarray | int) -> np.ndarray | int:
     return LOG_BEGAN + after_ms * (MEMORY // (PER_INTERVAL * interval_ms))
 
 
+def most_messages(*, is_in_disk: bool) -> int:
+    """How many messages of the estate's size a broker gives to one pull, of the number that the pull asks for."""
+    possible = range(1, MAX_MSG_NUMS + 1)
+    return max(n for n in possible if can_be_batch(n, n * MESSAGE, MESSAGE, is_in_disk))
+
+
 def _production(
-    queues: int, is_busy: np.ndarray, intervals: int, rng: np.random.Generator
+    is_busy: np.ndarray, most: np.ndarray, intervals: int, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Messages of an interval's first slot, and each queue's end at the start of every interval."""
-    count = intervals + MOST_DELAY + 1
-    busy = rng.integers(1, 33, (2, queues, count), np.int8)
+    """Messages of an interval's first slot, and each queue's end at the start of every interval.
+
+    ``most``: of each queue, how many messages a slot of it has at most.
+    """
+    queues, count = len(is_busy), intervals + MOST_DELAY + 1
+    busy = rng.integers(1, MAX_MSG_NUMS + 1, (2, queues, count), np.int8)
+    busy = (busy - 1) % most.astype(np.int8)[None, :, None] + 1
     quiet = np.maximum(rng.integers(-3, 6, (2, queues, count), np.int8), 0)
     first, second = np.where(is_busy[None, :, None], busy, quiet)
     head = np.zeros((queues, count + 1), np.int64)

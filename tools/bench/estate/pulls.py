@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 
 from .files import HourlyLines
-from .flow import MESSAGE, MOST_DELAY, Flow
+from .flow import MAX_MSG_NUMS, MESSAGE, MOST_DELAY, Flow
 from .records import rebalance_ms
 from .shape import Broker, Client
 from .sizes import PULLS, START_MS
@@ -177,7 +177,7 @@ def pull_template(broker: Broker, client: Client, group: str, topic: str, queue_
     asks = json.dumps(fixed, separators=(",", ":"))[1:-1].replace("%", "%%")
     more = {
         "sys_flag": 2 if asked else 3,  # only a master is told the offset
-        "max_msg_nums": 32,
+        "max_msg_nums": MAX_MSG_NUMS,
         "suspend_timeout_ms": HELD_MS,
         "sub_version": START_MS + client.since_ms,
         "expression_type": "TAG",
