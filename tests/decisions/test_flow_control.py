@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mqreplay.decisions.flow_control import COLUMNS, logged_flow, observed_flow, stored_rows
+from mqreplay.decisions.flow_control import COLUMNS, client_flow, logged_flow, stored_rows
 from silver_moments import at
 from silver_rows import rows
 
@@ -39,11 +39,11 @@ def seen(
 LISTENER = ("cached_mib", "taken_msgs", "taken_first", "last_consume_ts")
 
 
-def judged(*answers: Row, ends: list[tuple[float, int]] | None = None) -> list[Row]:
+def judged(*answers: Row, ends: list[tuple[float, int]] | None = None, lines: list[Row] | None = None) -> list[Row]:
     stats = [{"ts": at(s), "offsets": [QUEUE | {"min_offset": 0, "max_offset": end}]} for s, end in ends or []]
     topic_stats = rows("silver.topic_stats", {"broker_name": "b", "broker_id": 0}, stats)
-    flow = observed_flow(rows("silver.assignment", {}, answers), topic_stats, 60)
-    return flow.rows(named=True)
+    logs = rows("silver.flow_control", LINE, lines or [])
+    return client_flow(rows("silver.assignment", {}, answers), topic_stats, logs, 60).rows(named=True)
 
 
 def verdict(*answers: Row) -> tuple[str, str | None]:
@@ -103,9 +103,8 @@ def test_below_the_thresholds_the_client_pulls() -> None:
 
 
 def test_only_rows_that_show_something_are_stored() -> None:
-    flow = observed_flow(
-        rows("silver.assignment", {}, [seen(0), seen(20, 3, 1, 3), seen(40)]), rows("silver.topic_stats", {}, []), 60
-    )
+    answers = rows("silver.assignment", {}, [seen(0), seen(20, 3, 1, 3), seen(40)])
+    flow = client_flow(answers, rows("silver.topic_stats", {}, []), rows("silver.flow_control", {}, []), 60)
     assert (len(flow), stored_rows(flow)["cached_msgs"].to_list()) == (3, [3])
 
 
@@ -143,6 +142,47 @@ def test_a_client_that_may_be_orderly_needs_the_lock() -> None:
 def test_a_cache_that_stays_full_is_the_listeners_too() -> None:
     assert stalled(*(seen(s, 1010, s, s + 1009) for s in (0, 40, 80))) == ["listener"] * 3
     assert stalled(*(seen(s, 990, s, s + 989) for s in (0, 40, 80))) == [None] * 3
+    # A listener that finished all that was cached is busy: its cache may have been empty in between.
+    assert stalled(*(seen(s, 1010, s * 1000, s * 1000 + 1009) for s in (0, 40, 80))) == [None] * 3
+
+
+FULL_LINE: Row = {"min_offset": 2, "max_offset": 1011, "cached_msgs": 1010}
+
+
+def together(lines: list[Row], *answers: Row) -> list[tuple[str, str | None]]:
+    found = sorted(judged(*answers, lines=[FULL_LINE | line for line in lines]), key=lambda row: row["ts"])
+    return [(row["source"], row["stalled_by"]) for row in found]
+
+
+def test_running_info_and_the_clients_log_show_one_full_cache() -> None:
+    full = [seen(s, 1010, s // 10, s // 10 + 1009) for s in (20, 60)]
+    lines = [{"ts": at(5), "min_offset": 0}, {"ts": at(70), "min_offset": 6}]
+    of_log, of_polls = ("client_log", "listener"), ("running_info", "listener")
+    assert together(lines, *full) == [of_log, of_polls, of_polls, of_log]
+    assert {row["stalled_since_ts"] for row in judged(*full, lines=[FULL_LINE | line for line in lines])} == {at(5)}
+    assert {by for _, by in together(lines[:1], *full)} == {None}, "shorter than a minute"
+    for other in ({"client_id": "c2"}, {"queue_id": 1}):
+        assert {by for _, by in together([lines[0] | other, lines[1]], *full)} == {None}
+
+
+def test_what_was_below_the_thresholds_between_breaks_a_full_cache() -> None:
+    lines = [{"ts": at(s), "min_offset": s} for s in (5, 30, 70, 90)]
+    assert {by for _, by in together(lines)} == {"listener"}
+    assert {by for _, by in together(lines, seen(50, 20, 50, 69))} == {None}
+    assert {by for _, by in together(lines, seen(50))} == {None}
+    # The client did not hold the queue at 40 s.
+    assert {by for _, by in together(lines, seen(40) | {"queues": [], "listeners": []}, seen(50, 1010, 50, 1059))} == {
+        None
+    }
+    # All that was cached was finished.
+    assert {by for _, by in together([{"ts": at(5)}, {"ts": at(70), "min_offset": 1012, "max_offset": 2030}])} == {None}
+
+
+def test_a_cache_with_unknown_thresholds_breaks_nothing() -> None:
+    lines = [{"ts": at(5), "min_offset": 0}, {"ts": at(70), "min_offset": 6}]
+    hook = {"source": None, "properties": None, "listeners": None}
+    assert together(lines, seen(50, 20, 5, 24, **hook))[0] == ("client_log", "listener")
+    assert together(lines, seen(50, **hook))[0] == ("client_log", None)
 
 
 def test_pulls_without_an_answer_are_the_brokers() -> None:

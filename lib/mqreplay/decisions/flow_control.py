@@ -48,12 +48,22 @@ RENAMED: Final = {
 }
 
 
-def observed_flow(assignment: pl.DataFrame, topic_stats: pl.DataFrame, slow_s: int) -> pl.DataFrame:
+def client_flow(assignment: pl.DataFrame, topic_stats: pl.DataFrame, logged: pl.DataFrame, slow_s: int) -> pl.DataFrame:
     """Return the verdict on each observation of a queue in a client; columns of gold.flow_control.
 
-    The frames are rows of silver tables. A cache whose head stays, or that stays above a threshold, for ``slow_s``
-    seconds is stalled by the listener; an empty one with messages waiting, by the broker.
+    The frames are rows of silver tables; ``logged`` are those of silver.flow_control. A cache whose head stays, or that
+    stays above a threshold, for ``slow_s`` seconds is stalled by the listener; an empty one with messages waiting, by
+    the broker.
     """
+    observed = _observed_flow(assignment, topic_stats, slow_s)
+    lines = logged_flow(logged, slow_s).with_columns(
+        pl.lit(value=True).alias("is_full"), pl.lit(value=False).alias("is_new")
+    )
+    return _with_full_caches(pl.concat([observed, lines]), slow_s).select(COLUMNS)
+
+
+def _observed_flow(assignment: pl.DataFrame, topic_stats: pl.DataFrame, slow_s: int) -> pl.DataFrame:
+    """Return the rows of polls and hooks, with is_full, and is_new: the client was seen before without the queue."""
     caches = queue_caches(assignment, topic_stats)
     cached = pl.col("cached_msgs").fill_null(0) + pl.col("taken_msgs").fill_null(0)
     age_ms = pl.col("ts").dt.epoch("ms") - pl.col("last_pull_ts").dt.epoch("ms")
@@ -64,7 +74,8 @@ def observed_flow(assignment: pl.DataFrame, topic_stats: pl.DataFrame, slow_s: i
         ((age_ms - age_ms.min().over("client_id")) / 1000).alias("pull_age_s"),
     )
     found = _with_stalls(_with_verdict(_with_law(counted)), slow_s)
-    return found.rename(RENAMED).select(pl.col(name).cast(kind) for name, kind in TYPES.items())
+    columns = [pl.col(name).cast(kind) for name, kind in TYPES.items()]
+    return found.rename(RENAMED).select(*columns, "is_full", "is_new")
 
 
 def pulled_flow(unfinished: pl.DataFrame) -> pl.DataFrame:
@@ -201,13 +212,12 @@ def _with_verdict(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _with_stalls(rows: pl.DataFrame, slow_s: int) -> pl.DataFrame:
-    """Add stalled_by and stalled_since_ts, to the observations of a stall of ``slow_s`` seconds."""
+    """Add is_full, is_new, stalled_by and stalled_since_ts: for a head that stays, and for pulls without an answer."""
     # An orderly client may lack the lock of the queue. Newer clients set locked for all queues (RebalanceImpl).
     locked = pl.col("locked").fill_null(value=False) | (~pl.col("consume_orderly")).fill_null(value=False)
     is_empty = (pl.col("cached_msgs") == 0) & pl.col("taken_msgs").is_not_null() & (pl.col("consume_type") == PUSH)
     shared = {
         "blocked": pl.when(locked).then("head"),
-        "full": pl.when(locked & pl.col("flow_control").is_not_null()).then(0),
         "empty": pl.when(is_empty & (pl.col("waiting") > 0)).then("memory_offset"),
     }
     placed = rows.with_columns(value.cast(pl.Int64).alias(name) for name, value in shared.items())
@@ -226,12 +236,39 @@ def _with_stalls(rows: pl.DataFrame, slow_s: int) -> pl.DataFrame:
     stalled = (
         pl.when(long["blocked"])
         .then(_stall(LISTENER, since["blocked"]))
-        .when(long["full"])
-        .then(_stall(LISTENER, since["full"]))
         .when(long["empty"] & waits)
         .then(_stall(BROKER, since["empty"]))
     )
-    return runs.with_columns(stalled.alias("stall")).unnest("stall")
+    return runs.with_columns(
+        stalled.alias("stall"),
+        # Unknown thresholds show neither a full cache nor one with room.
+        pl.when(IS_KNOWN | (pl.col("cached_msgs") == 0))
+        .then(locked & pl.col("flow_control").is_not_null())
+        .alias("is_full"),
+        ((pl.col("round") > 1) & ~next_round.fill_null(value=False)).alias("is_new"),
+    ).unnest("stall")
+
+
+def _with_full_caches(flow: pl.DataFrame, slow_s: int) -> pl.DataFrame:
+    """Add the stalls of caches that all observations of ``slow_s`` seconds, of any source, show above a threshold.
+
+    A busy listener may empty its cache between two of them. It did not if the later head was in the cache before.
+    """
+    queue = [*KEY, "client_id"]
+    numbered = flow.with_row_index("row")
+    shown = numbered.filter(pl.col("is_full").is_not_null() | pl.col("is_new"))
+    seen = shown.join(numbered.filter("is_full").select(queue).unique(), queue, how="semi").sort(*queue, "ts")
+    is_kept = pl.col("head_offset") <= pl.col("last_offset").shift()
+    same = pl.struct(queue) == pl.struct(queue).shift()
+    goes_on = same & pl.col("is_full") & pl.col("is_full").shift() & ~pl.col("is_new") & is_kept
+    runs = seen.with_columns((~goes_on.fill_null(value=False)).cum_sum().alias("run"))
+    since = pl.col("ts").min().over("run")
+    is_long = pl.col("ts").max().over("run") - since >= pl.duration(seconds=slow_s)
+    found = runs.filter(is_long & pl.col("stalled_by").is_null()).select("row", _stall(LISTENER, since).alias("full"))
+    stalled = numbered.join(found, "row", how="left", maintain_order="left")
+    return stalled.with_columns(
+        pl.coalesce(name, pl.col("full").struct.field(name)).alias(name) for name in ("stalled_by", "stalled_since_ts")
+    )
 
 
 def _stall(by: str, since_ts: pl.Expr) -> pl.Expr:

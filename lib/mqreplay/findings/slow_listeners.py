@@ -31,7 +31,10 @@ def stalls(flow: pl.DataFrame) -> pl.DataFrame:
         pl.col("cached_msgs").max().alias("cached"),
         pl.col("waiting").max(),
         pl.col("flow_control").drop_nulls().first().alias("control"),
-        (pl.col("head_offset").n_unique() == 1).alias("is_blocked"),
+        # One observation of a full cache shows no head that stays; a pull that is past a message does.
+        ((pl.col("head_offset").n_unique() == 1) & ((pl.len() > 1) | (pl.col("source") == PULL).any())).alias(
+            "is_blocked"
+        ),
         one_or_none("head_offset"),
         row_key("client_id", *KEY, "ts").alias("keys"),
     )
@@ -56,7 +59,8 @@ SLOW_LISTENER = FindingKind(
     " A full cache also stops the pulls (flow control). The broker is not the cause.",
     rule="In all observations of a client for stuck_s seconds, the smallest offset that it has not finished is"
     " the same, or its cache is above a threshold (pullThresholdForQueue, pullThresholdSizeForQueue,"
-    " consumeConcurrentlyMaxSpan). An orderly client that lacks the lock of the queue does not count.",
+    " consumeConcurrentlyMaxSpan) and was not emptied between them: running info and the client's log count together."
+    " An orderly client that lacks the lock of the queue does not count.",
     follows="DefaultMQPushConsumerImpl#pullMessage; ProcessQueue#removeMessage",
     advice="Look at the threads of the client: `jstack PID`, or `mqadmin consumerStatus -g GROUP -i CLIENT_ID -s -n"
     " NAMESRV`. Threads named ConsumeMessageThread_ show what the listener waits for. If they are busy, add threads"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from mqreplay.decisions.failover_step import Seen, failover_steps, judged_steps
-from mqreplay.decisions.flow_control import logged_flow, observed_flow, pulled_flow
+from mqreplay.decisions.flow_control import client_flow, pulled_flow
 from mqreplay.decisions.flow_control import stored_rows as stored_flow
 from mqreplay.decisions.queue_lock import queue_lock
 from mqreplay.decisions.queue_lock import stored_rows as stored_locks
@@ -72,8 +72,8 @@ def driver_decisions(
     )
     steps = failover_steps(brokers.failovers, seen, limits.failed_over_s, limits.same_cause_gap_s)
     unfinished = long_unfinished(queues.offsets.unfinished_pulls, brokers.outages, limits.stuck_s)
-    observed = observed_flow(small["assignment"], small["topic_stats"], limits.stuck_s)
-    flow = pl.concat([observed, logged_flow(small["flow_control"], limits.stuck_s), pulled_flow(unfinished)])
+    observed = client_flow(small["assignment"], small["topic_stats"], small["flow_control"], limits.stuck_s)
+    flow = pl.concat([observed, pulled_flow(unfinished)])
     runtime = context.raw["broker_runtime"]
     locks = queue_lock(small["lock"], runtime, clients.members, context.starts, context.day.since)
     raw, sent, back = context.raw, small["send_back"], deliveries.retry_deliveries
