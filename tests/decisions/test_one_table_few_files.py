@@ -46,6 +46,7 @@ MOST_FILES = {
     "gold.send_attempt": 5,
     "gold.retried_message": 6,
     "gold.replication": 3,
+    "gold.slave_copy": 4,
     "gold.slave_suggestion": 5,
 }
 

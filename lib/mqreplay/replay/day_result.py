@@ -45,6 +45,7 @@ class DayTables:
     queue_lock: pl.DataFrame
     retried_message: pl.DataFrame
     rebalance_round: pl.DataFrame
+    slave_copy: pl.DataFrame
     judgement: pl.DataFrame
     replay_gap: pl.DataFrame
 

@@ -15,6 +15,8 @@ from mqreplay.decisions.queue_lock import stored_rows as stored_locks
 from mqreplay.decisions.rebalance_round import COLUMNS, rebalance_round
 from mqreplay.decisions.replication import Replication, replication
 from mqreplay.decisions.retried_message import retried_message
+from mqreplay.decisions.slave_copy import slave_copy
+from mqreplay.decisions.slave_copy import stored_rows as stored_copies
 from mqreplay.evidence.lags.unfinished_pulls import long_unfinished
 from mqreplay.evidence.members.observed_clients import answers
 from mqreplay.replay.broker_evidence import BrokerEvidence
@@ -45,6 +47,7 @@ class DriverDecisions:
     replication: pl.DataFrame
     rounds: pl.DataFrame
     rebalance_round: pl.DataFrame
+    slave_copy: pl.DataFrame
     counted: Sequence[JudgedRows]
 
 
@@ -57,7 +60,7 @@ def driver_decisions(
     deliveries: DeliveryResult,
     exposure: pl.DataFrame,
 ) -> DriverDecisions:
-    """Judge steps of failovers, flow control, locks, retries, rebalances and flushes.
+    """Judge steps of failovers, flow control, locks, retries, rebalances, flushes and slaves' copies.
 
     ``exposure`` has the rows of gold.failover_exposure.
     """
@@ -90,6 +93,7 @@ def driver_decisions(
     )
     replicated = replication(runtime, raw["broker"], limits.replication_lag_s)
     polls = replicated.judged_polls
+    copies = slave_copy(raw["topic_config"], raw["subscription_group"], raw["snapshot"], runtime, raw["broker"])
     return DriverDecisions(
         failover_step=steps,
         flow=flow,
@@ -101,6 +105,7 @@ def driver_decisions(
         replication=polls,
         rounds=rounds,
         rebalance_round=rounds.select(COLUMNS),
+        slave_copy=stored_copies(copies),
         counted=[
             counted_rows("gold.failover_step", judged_steps(steps.filter(judged))),
             counted_rows("gold.flow_control", flow.filter(judged)),
@@ -108,5 +113,6 @@ def driver_decisions(
             counted_rows("gold.retried_message", retried.filter(judged)),
             counted_rows("gold.replication", polls.filter(judged)),
             counted_rows("gold.rebalance_round", rounds.filter(judged).with_columns(NO_TOPIC)),
+            counted_rows("gold.slave_copy", copies.filter(judged)),
         ],
     )

@@ -24,6 +24,7 @@ JUDGED = {
     "gold.retried_message": "sent_ts",
     "gold.rebalance_round": "from_ts",
     "gold.replication": "ts",
+    "gold.slave_copy": "ts",
     "gold.pull_batch": "request_ts",
     "gold.pop_receipt": "pop_ts",
     "gold.pop_assignment": "ts",

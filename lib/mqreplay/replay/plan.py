@@ -235,6 +235,7 @@ class Replay:
             queue_lock=by_driver.queue_lock,
             retried_message=by_driver.retried_message,
             rebalance_round=by_driver.rebalance_round,
+            slave_copy=by_driver.slave_copy,
             judgement=judgement(decided.judgements),
             replay_gap=replay_gap(pl.concat([decided.gaps, gaps]), self.day.cluster),
         )

@@ -158,6 +158,14 @@ WORDINGS: Mapping[str, Wording] = {
             ("{judgement}: {reason}", "{judgement}"),
         ),
     ),
+    "gold.slave_copy": Wording(
+        "ts",
+        (
+            "{part} of slave {broker_id} of {broker_name}",
+            "{differing} entries differ",
+            ("{judgement}: {reason}", "{judgement}"),
+        ),
+    ),
     "gold.slave_suggestion": Wording(
         "request_ts",
         (

@@ -54,23 +54,31 @@ def slave_config_drift(
     The other arguments are silver tables. What only the slave has is no drift: its next copy removes it. Topics that
     each broker creates itself or on demand, and values that one of the two does not state, are not compared.
     """
-    watched = _watched(broker_runtime, snapshot)
-    is_template = (pl.col("perm") & PERM_INHERIT) != 0
-    topics = topic_config.filter(~is_template.fill_null(False) & ~_named("topic", is_made_by_brokers))
-    groups = subscription_group.filter(~_named("consumer_group", is_system_group))
+    watched = signs_of_life(broker_runtime, snapshot)
     found = [
-        _drift(topics, topic_config, ("topic", TOPIC_VALUES), watched),
-        _drift(groups, subscription_group, ("consumer_group", GROUP_VALUES), watched),
+        _drift(compared_topics(topic_config), topic_config, ("topic", TOPIC_VALUES), watched),
+        _drift(compared_groups(subscription_group), subscription_group, ("consumer_group", GROUP_VALUES), watched),
     ]
     lasts = pl.col("to_ts") - pl.col("from_ts") > pl.duration(seconds=drift_s)
     return pl.concat(found).filter(lasts).sort("broker_name", "broker_id", "topic", "consumer_group", "from_ts")
+
+
+def compared_topics(topic_config: pl.DataFrame) -> pl.DataFrame:
+    """Return the rows of silver.topic_config without the topics that each broker creates itself."""
+    is_template = (pl.col("perm") & PERM_INHERIT) != 0
+    return topic_config.filter(~is_template.fill_null(False) & ~_named("topic", is_made_by_brokers))
+
+
+def compared_groups(subscription_group: pl.DataFrame) -> pl.DataFrame:
+    """Return the rows of silver.subscription_group without RocketMQ's own groups."""
+    return subscription_group.filter(~_named("consumer_group", is_system_group))
 
 
 def _named(column: str, rule: Callable[[str], bool]) -> pl.Expr:
     return pl.col(column).map_elements(rule, pl.Boolean)
 
 
-def _watched(broker_runtime: pl.DataFrame, snapshot: pl.DataFrame) -> pl.DataFrame:
+def signs_of_life(broker_runtime: pl.DataFrame, snapshot: pl.DataFrame) -> pl.DataFrame:
     """Return the times in which a broker gave signs of life: answers or changed files.
 
     Columns: broker_name, broker_id, since, until.
@@ -86,7 +94,7 @@ def _watched(broker_runtime: pl.DataFrame, snapshot: pl.DataFrame) -> pl.DataFra
 def _drift(configs: pl.DataFrame, every: pl.DataFrame, of: Of, watched: pl.DataFrame) -> pl.DataFrame:
     """Return the differences of one table, however short, with the columns of `slave_config_drift`."""
     name, values = of
-    states = _states(configs, every, of)
+    states = config_states(configs, every, of)
     is_master = pl.col("broker_id") == 0
     live = watched.rename({"since": "live_ts", "until": "dead_ts"})
     master = states.filter(is_master & pl.col("is_there"))
@@ -111,7 +119,7 @@ def _drift(configs: pl.DataFrame, every: pl.DataFrame, of: Of, watched: pl.DataF
     return drifted.select([column.cast(DRIFT[n]).alias(n) for n, column in columns.items()])
 
 
-def _states(configs: pl.DataFrame, every: pl.DataFrame, of: Of) -> pl.DataFrame:
+def config_states(configs: pl.DataFrame, every: pl.DataFrame, of: Of) -> pl.DataFrame:
     """Return each state of a name at a broker: values, is_there, since, until (null: it did not end).
 
     A slave lacks a name from its first copy on, until the first row of the name.

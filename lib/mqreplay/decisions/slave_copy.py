@@ -1,0 +1,218 @@
+"""gold.slave_copy: each copy of a slave's topics and subscription groups against what its master had.
+
+A slave replaces both tables by its master's, every 10 s in 4.9 and about every minute in 5.x. So each of its entries
+is one that the master had that long before, at most, while both run. Copies that agree are only counted, in
+gold.judgement. Consumer offsets are judged by the finding stale_slave_offsets.
+
+What only the slave has is not compared: it makes topics and groups for clients, and loses them with the next turn.
+Follows org.apache.rocketmq.broker.slave.SlaveSynchronize.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+import polars as pl
+
+from mqreplay.core.slave_synchronize import schedule, staleness_max, synchronized_parts
+from mqreplay.core.version import BROKER_4
+from mqreplay.evidence.brokers.broker_descriptions import BROKER_5
+from mqreplay.evidence.brokers.slave_configs import (
+    GROUP_VALUES,
+    TOPIC_VALUES,
+    compared_groups,
+    compared_topics,
+    config_states,
+    signs_of_life,
+)
+from mqreplay.evidence.time_spans import INSTANT
+
+BROKER: Final = ("broker_name", "broker_id")
+COPY: Final = ("source_name", "ts")
+COLUMNS: Final = (
+    *("day", "broker_name", "broker_id", "part", "ts", "source_name", "master_ts", "allowed_ms"),
+    *("differing", "names", "judgement", "reason", "source_digest"),
+)
+PARTS: Final = {part: part for part in synchronized_parts()}
+TOPICS, GROUPS = PARTS["topicConfig"], PARTS["subscriptionGroupConfig"]
+FILE_NAMES: Final = {TOPICS: "topics.json", GROUPS: "subscriptionGroup.json"}
+SLACK: Final = 5_000  # ms: requests of a turn may take 3 s each, and the two copies have different clocks
+NAMES_KEPT: Final = 5
+NEVER, EVER = 0, 2**62  # epoch ms
+HAD: Final = "the master had all entries of the copy"
+LACKS: Final = "the slave lacks entries, or has values, that the master had long before"
+NO_MASTER: Final = "the recording has no copy of the master's file up to this time"
+BETWEEN: Final = "the master's or the slave's file changed shortly before, between two recorded copies"
+STOPPED: Final = "the slave or its master did not answer all the time before, or had just started"
+
+
+def slave_copy(
+    topic_config: pl.DataFrame,
+    subscription_group: pl.DataFrame,
+    snapshot: pl.DataFrame,
+    broker_runtime: pl.DataFrame,
+    broker: pl.DataFrame,
+) -> pl.DataFrame:
+    """Return one row for each copy of a slave's file, with gold.slave_copy's columns. All arguments are silver tables.
+
+    An entry differs only if the slave and its master had their values for longer than a turn takes, and both were
+    alive. See `stored_rows` for the rows that are kept.
+    """
+    allowed = _allowed(snapshot, broker)
+    of_part = {
+        TOPICS: (compared_topics(topic_config), topic_config, ("topic", TOPIC_VALUES)),
+        GROUPS: (compared_groups(subscription_group), subscription_group, ("consumer_group", GROUP_VALUES)),
+    }
+    judged = []
+    for part, (compared, every, of) in of_part.items():
+        is_file = (pl.col("file_name") == FILE_NAMES[part]) & pl.col("broker_id").is_not_null()
+        files = snapshot.filter(is_file).select("day", *BROKER, *COPY, "source_digest").unique([*COPY], keep="first")
+        copies = files.filter(pl.col("broker_id") > 0).join(allowed, BROKER)
+        of_master = files.filter(pl.col("broker_id") == 0).select("broker_name", _ms("ts").alias("copied"))
+        found = _with_entries(copies, _entries(config_states(compared, every, of), copies, of_master, of))
+        judged.append(_with_master(found, of_master).with_columns(pl.lit(part).alias("part")))
+    rows = _with_life(pl.concat(judged), signs_of_life(broker_runtime, snapshot), broker_runtime)
+    return _judged(rows).select(COLUMNS).sort("part", "broker_name", "broker_id", "ts")
+
+
+def stored_rows(judged: pl.DataFrame) -> pl.DataFrame:
+    """Return the rows that gold.slave_copy keeps: all but copies that agree."""
+    return judged.filter(pl.col("judgement") != "agree")
+
+
+def _ms(name: str) -> pl.Expr:
+    return pl.col(name).dt.epoch("ms")
+
+
+def _allowed(snapshot: pl.DataFrame, broker: pl.DataFrame) -> pl.DataFrame:
+    """Return allowed_ms, the largest age of a slave's copy, and first_ms, when its first turn is, by its version.
+
+    A slave of unknown version has the longer times.
+    """
+    slaves = snapshot.filter(pl.col("broker_id") > 0).select(BROKER).unique()
+    last = broker.sort("ts").group_by(BROKER).agg(pl.col("rocketmq_version").drop_nulls().last())
+    is_4 = pl.col("rocketmq_version").str.strip_chars().str.starts_with("4.").fill_null(value=False)
+    times = {
+        "allowed_ms": {version: staleness_max(version) + SLACK for version in (BROKER_4, BROKER_5)},
+        "first_ms": {version: schedule(version).initial_delay for version in (BROKER_4, BROKER_5)},
+    }
+    by_version = [
+        pl.when(is_4).then(pl.lit(of[BROKER_4], pl.Int64)).otherwise(pl.lit(of[BROKER_5], pl.Int64)).alias(name)
+        for name, of in times.items()
+    ]
+    return slaves.join(last, BROKER, how="left").select(*BROKER, *by_version)
+
+
+def _entries(
+    states: pl.DataFrame, copies: pl.DataFrame, of_master: pl.DataFrame, of: tuple[str, Mapping[str, str]]
+) -> pl.DataFrame:
+    """Return the entries of copies that the master may not have had: source_name, ts, name, steady.
+
+    ``steady``: both had their values for so long that a turn in between is certain.
+    """
+    name, values = of
+    master = _states_of_master(states.filter(pl.col("broker_id") == 0), of_master, name)
+    timed = states.filter(pl.col("broker_id") > 0).join(copies.select(*BROKER, "allowed_ms").unique(), BROKER)
+    slave = timed.with_columns(
+        _ms("since").alias("own_from"), _ms("until").fill_null(EVER).alias("own_to")
+    ).with_row_index("state")
+    pairs = slave.join(master, ["broker_name", name], suffix="_of_master")
+    equal = pl.all_horizontal((pl.col(each) == pl.col(f"{each}_of_master")).fill_null(value=True) for each in values)
+    same = ~pl.col("is_there_of_master") | (pl.col("is_there") & equal)
+    until = pl.when(pl.col("held_to") < EVER).then(pl.col("held_to") + pl.col("allowed_ms")).otherwise(EVER)
+    pairs = pairs.with_columns(same.alias("same"), until.alias("fresh_to"))
+    covers = pl.col("same") & (pl.col("may_from") < pl.col("own_from")) & (pl.col("fresh_to") >= pl.col("own_to"))
+    unclear = pairs.filter(~covers.any().over("state"))
+    at = unclear.drop("ts", strict=False).join(copies.select("source_name", "ts"), "source_name")
+    now = _ms("ts")
+    at = at.filter((pl.col("own_from") <= now) & (now < pl.col("own_to")))
+    long_before = now - pl.col("allowed_ms")
+    fresh = pl.col("same") & (pl.col("may_from") < now) & (pl.col("fresh_to") >= now)
+    steady = (
+        ~pl.col("same")
+        & (pl.col("held_from") <= long_before)
+        & (pl.col("surely_to") >= now)
+        & (pl.col("own_from") <= long_before)
+    )
+    each = at.group_by(*COPY, pl.col(name).alias("name")).agg(fresh.any().alias("fresh"), steady.any().alias("steady"))
+    return each.filter(~pl.col("fresh")).drop("fresh")
+
+
+def _states_of_master(states: pl.DataFrame, of_master: pl.DataFrame, name: str) -> pl.DataFrame:
+    """Add the times in epoch ms at which the master had each state, and a state without the entry before its first.
+
+    It may have had it after ``may_from``, the copy before; it had it from ``held_from`` to ``surely_to``, its last
+    copy with it, and maybe to ``held_to``, the next one.
+    """
+    before = states.group_by("broker_name", name).agg(pl.col("since").min().alias("until"))
+    absent = before.with_columns(pl.lit(value=False).alias("is_there"), pl.lit(None, INSTANT).alias("since"))
+    every = pl.concat([states, absent], how="diagonal_relaxed").with_columns(
+        _ms("since").fill_null(NEVER).alias("held_from"), _ms("until").fill_null(EVER).alias("held_to")
+    )
+    for bound, column in (("held_from", "may_from"), ("held_to", "surely_to")):
+        known = of_master.select("broker_name", "copied", pl.col("copied").alias(column)).sort("copied")
+        every = every.sort(bound).join_asof(
+            known,
+            left_on=bound,
+            right_on="copied",
+            by="broker_name",
+            allow_exact_matches=False,
+            coalesce=True,
+            check_sortedness=False,
+        )
+    open_end = pl.when(pl.col("held_to") == EVER).then(EVER).otherwise(pl.col("surely_to").fill_null(NEVER))
+    kept = every.with_columns(pl.col("may_from").fill_null(NEVER - 1), open_end.alias("surely_to"))
+    return kept.drop("source_name", "broker_id", "since", "until", "copied", strict=False)
+
+
+def _with_entries(copies: pl.DataFrame, entries: pl.DataFrame) -> pl.DataFrame:
+    """Add differing, the number of entries that differ for certain, names, the first of them, and unclear."""
+    steady = pl.col("name").filter("steady")
+    counted = entries.group_by(COPY).agg(
+        steady.len().cast(pl.Int64).alias("differing"),
+        steady.sort().head(NAMES_KEPT).alias("names"),
+        (pl.len() - steady.len()).cast(pl.Int64).alias("unclear"),
+    )
+    joined = copies.join(counted, COPY, how="left")
+    return joined.with_columns(pl.col("differing", "unclear").fill_null(0))
+
+
+def _with_master(copies: pl.DataFrame, of_master: pl.DataFrame) -> pl.DataFrame:
+    """Add master_ts, the last copy of the master's file up to each copy."""
+    known = of_master.with_columns(pl.from_epoch("copied", "ms").dt.replace_time_zone("UTC").cast(INSTANT)).sort("copied")
+    joined = copies.sort("ts").join_asof(
+        known, left_on="ts", right_on="copied", by="broker_name", coalesce=False, check_sortedness=False
+    )
+    return joined.rename({"copied": "master_ts"})
+
+
+def _with_life(copies: pl.DataFrame, lives: pl.DataFrame, broker_runtime: pl.DataFrame) -> pl.DataFrame:
+    """Add alive: slave and master gave signs of life for so long before that a turn of the slave is certain."""
+    booted = broker_runtime.filter(pl.col("boot_ts").is_not_null()).select(*BROKER, "boot_ts").unique()
+    needed = pl.duration(milliseconds=pl.col("allowed_ms") + pl.col("first_ms"))
+    found = copies
+    for alias, broker_id in (("slave_alive", pl.col("broker_id")), ("master_alive", pl.lit(0, pl.Int64))):
+        one = copies.select(*COPY, "part", "broker_name", broker_id.alias("broker_id"), (pl.col("ts") - needed).alias("from"))
+        lived = one.join(lives, BROKER).filter((pl.col("since") <= pl.col("from")) & (pl.col("until") >= pl.col("ts")))
+        began = one.join(booted, BROKER)
+        began = began.filter((pl.col("boot_ts") > pl.col("from")) & (pl.col("boot_ts") <= pl.col("ts")))
+        key = [*COPY, "part"]
+        alive = lived.select(key).unique().join(began.select(key).unique(), key, how="anti")
+        found = found.join(alive.with_columns(pl.lit(value=True).alias(alias)), key, how="left")
+    return found.with_columns((pl.col("slave_alive") & pl.col("master_alive")).fill_null(value=False).alias("alive"))
+
+
+def _judged(copies: pl.DataFrame) -> pl.DataFrame:
+    has_master, differs = pl.col("master_ts").is_not_null(), pl.col("differing") > 0
+    cases = (
+        (~has_master, "undetermined", NO_MASTER),
+        (differs & pl.col("alive"), "differ", LACKS),
+        (differs, "undetermined", STOPPED),
+        (pl.col("unclear") > 0, "undetermined", BETWEEN),
+    )
+    judgement, reason = pl.lit("agree"), pl.lit(HAD)
+    for when, verdict, words in reversed(cases):
+        judgement = pl.when(when).then(pl.lit(verdict)).otherwise(judgement)
+        reason = pl.when(when).then(pl.lit(words)).otherwise(reason)
+    return copies.with_columns(judgement.alias("judgement"), reason.alias("reason"))
