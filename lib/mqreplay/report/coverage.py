@@ -49,7 +49,7 @@ DECISION_KINDS: Final = (
     DecisionKind("gold.rebalance_round", "round of rebalances", "rounds of rebalances"),
     DecisionKind("gold.pull_batch", "batch of a pull", "batches of pulls"),
     DecisionKind("gold.replication", "flush of a commit log", "flushes of commit logs"),
-    DecisionKind("gold.slave_copy", "copy of a slave's configuration", "copies of slaves' configurations"),
+    DecisionKind("gold.slave_copy", "copy of a slave", "copies of slaves"),
     DecisionKind("gold.pop_receipt", "message of POP", "messages of POP"),
     DecisionKind("gold.pop_assignment", "assignment by a broker", "assignments by a broker"),
     DecisionKind("gold.offset_continuity", "offset change", "offset changes", "silver.offset_change"),
