@@ -11,6 +11,7 @@ import pytest
 
 from mqreplay.decisions.retried_message import COLUMNS, retried_message
 from mqreplay.decode.send_backs import decode_send_back
+from mqreplay.evidence.messages.counted_retries import first_places
 from mqreplay.evidence.messages.sent_back import retry_deliveries
 from silver_moments import at
 from silver_rows import rows
@@ -48,6 +49,10 @@ GROUP = {"source_name": "b-0", "broker_name": "b", "broker_id": 0, "ts": at(0), 
 GROUP |= {"consumer_group": "g", "retry_queue_nums": 1, "retry_max_times": 16}
 DLQ = {"source_name": "b-0", "broker_name": "b", "broker_id": 0, "ts": at(30), "change": "first", "topic": "%DLQ%g"}
 
+# The answer to the first send: the message lies at place 500 (hexadecimal 1F4) of its broker.
+FIRST_SEND = {"ts": at(9), "broker_name": "b", "topic": "t", "msg_id": "m", "response_code": 0}
+FIRST_SEND |= {"offset_msg_id": "7F00000100002A9F00000000000001F4"}
+
 
 def instants(record: Row) -> Row:
     def instant(value: int) -> dt.datetime:
@@ -64,10 +69,13 @@ def judged(
     brokers: list[Row] | None = None,
     silent: tuple[str, ...] = (),
     until: dt.datetime | None = None,
+    sends: list[Row] | None = None,
 ) -> list[Row]:
+    requests = rows("silver.send_back", {}, sent)
     return retried_message(
-        rows("silver.send_back", {}, sent),
+        requests,
         retry_deliveries(rows("silver.consume", {}, consumed)),
+        first_places(rows("silver.send", FIRST_SEND, sends or []), requests),
         rows("silver.subscription_group", GROUP, [{}] if configs is None else configs),
         rows("silver.topic_config", DLQ, letters or []),
         rows("silver.broker", {"broker_name": "b", "broker_id": 0, "ts": at(0)}, brokers or []),
@@ -206,11 +214,74 @@ def test_a_retry_due_after_the_end() -> None:
 
 def test_no_rows() -> None:
     none = retried_message(
-        *(rows(f"silver.{name}", {}, []) for name in ("send_back",)),
+        rows("silver.send_back", {}, []),
         retry_deliveries(rows("silver.consume", {}, [])),
+        first_places(rows("silver.send", {}, []), rows("silver.send_back", {}, [])),
         *(rows(f"silver.{name}", {}, []) for name in ("subscription_group", "topic_config", "broker")),
         pl.DataFrame(schema={"consumer_group": pl.String}),
         None,
     )
     assert tuple(none.columns) == COLUMNS
     assert none.schema == rows("gold.retried_message", {}, []).select(COLUMNS).schema
+
+
+def captured(*requests: Row, sends: list[Row] | None = None, letters: list[Row] | None = None) -> list[tuple[Any, ...]]:
+    """Verdicts without a consume log: (reconsume_times, judgement, reason) of each request, in order."""
+    sent = [SENT | {"record_id": f"s{n}"} | request for n, request in enumerate(requests)]
+    found = judged(sent, [], sends=[FIRST_SEND] if sends is None else sends, letters=letters)
+    in_order = sorted(found, key=lambda row: (row["sent_ts"], row["record_id"]))
+    return [(row["reconsume_times"], *verdict(row)) for row in in_order]
+
+
+# The retry after 10 s, sent back from its own place.
+SECOND = {"ts": at(20.05), "commitlog_offset": 900}
+THIRD = {"ts": at(50.1), "commitlog_offset": 1300}
+UNKNOWN = (None, "undetermined", "no consume log shows how often the message was retried before")
+
+
+def test_requests_show_how_often_a_message_was_retried() -> None:
+    assert captured({}, SECOND) == [
+        (0, "agree", f"{FIRST}; then it was sent back again"),
+        (1, "undetermined", "retry 2, delay level 4: no consume log shows it"),
+    ]
+    dead = captured({}, SECOND, THIRD, letters=[{}])[2]
+    assert dead == (2, "agree", "reconsumeTimes 2 reached maxReconsumeTimes 2")
+    assert captured({"max_reconsume_times": 16}, SECOND | {"max_reconsume_times": 16})[0][0] == 0
+
+
+def test_a_message_whose_first_place_is_not_known_is_not_counted() -> None:
+    assert captured({}, SECOND, sends=[]) == [UNKNOWN, UNKNOWN]
+    assert captured(SECOND) == [UNKNOWN], "the request before was not recorded"
+    assert captured({}, sends=[FIRST_SEND | {"offset_msg_id": None}]) == [UNKNOWN]
+    assert captured({}, sends=[FIRST_SEND | {"broker_name": "other"}]) == [UNKNOWN]
+    assert captured({"consumer_group": "h"}, SECOND)[1] == UNKNOWN, "another group's request"
+    # A consumer that cannot send back sends the message anew, with its number.
+    assert captured({}, sends=[FIRST_SEND | {"reconsume_times": 1}])[0][0] == 1
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ({}, {"ts": at(18)}),  # before the delay of level 3
+        ({}, {"ts": at(49.5)}),  # long enough for a request in between, 10 s and 30 s
+        ({}, {"commitlog_offset": 500}),  # the same message, received twice
+        ({}, {"broker_name": "b2"}),
+        ({"response_code": 1}, {}),
+        ({"delay_level": 2}, {}),  # another listener may ask for another level
+        ({"max_reconsume_times": 0}, {}),  # a dead letter does not come back
+    ],
+)
+def test_a_request_that_may_be_missing_ends_the_count(first: Row, second: Row) -> None:
+    last = captured(first, SECOND | second)
+    assert last[0][0] == 0
+    assert last[1] == UNKNOWN
+    assert "again" not in last[0][2]
+
+
+def test_a_retry_that_came_late_or_waited_is_not_judged_without_a_log() -> None:
+    assert captured({}, SECOND | {"ts": at(35)})[0] == (0, "undetermined", f"{FIRST}: no consume log shows it")
+
+
+def test_the_log_goes_before_the_count() -> None:
+    (row,) = judged([SENT], [TRY | {"reconsume_times": 1}], sends=[FIRST_SEND])
+    assert row["reconsume_times"] == 1

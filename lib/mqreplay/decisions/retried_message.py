@@ -3,6 +3,7 @@
 The broker stores it again in %RETRY%group after the delay of its level, 3 + reconsumeTimes unless the listener asked
 for one, or in %DLQ%group if no retry is left (SendMessageProcessor#consumerSendMsgBack, ScheduleMessageService). What
 comes back is seen in the consumers' log: its store_ts is the instant at which the broker put it into the retry topic.
+Without this log, the next request for the message shows that it came back.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from mqreplay.core.retry_topic import DLQ_GROUP_TOPIC_PREFIX as DLQ
 from mqreplay.core.retry_topic import RETRY_GROUP_TOPIC_PREFIX as RETRY
 from mqreplay.core.send_back import RetryGroup, SendBackRequest, StoredMessage, consumer_send_msg_back
 from mqreplay.evidence.members.observed_clients import setting
+from mqreplay.evidence.messages.counted_retries import with_counted_retries
 from mqreplay.evidence.messages.sent_back import RETRY_OF, first_deliveries, sent_back_messages
 
 COLUMNS: Final = (
@@ -45,6 +47,7 @@ NO_QUEUES: Final = "the group has no retry queues: the broker drops the message"
 def retried_message(
     send_back: pl.DataFrame,
     deliveries: pl.DataFrame,
+    first: pl.DataFrame,
     subscription_group: pl.DataFrame,
     topic_config: pl.DataFrame,
     broker: pl.DataFrame,
@@ -54,11 +57,12 @@ def retried_message(
     """Return the rows of gold.retried_message.
 
     ``send_back``, ``subscription_group``, ``topic_config`` and ``broker`` are rows of silver tables, ``deliveries``
-    those of sent_back.retry_deliveries of all shards. ``silent`` has the consumer_group of groups whose listeners
-    send nothing back. ``until`` is the end of the recording, None if not known.
+    those of sent_back.retry_deliveries of all shards, ``first`` those of counted_retries.first_places. ``silent`` has
+    the consumer_group of groups whose listeners send nothing back. ``until`` is the end of the recording, None if not
+    known.
     """
     sent = sent_back_messages(send_back, deliveries, silent)
-    placed = _with_levels(_with_group(sent, subscription_group), broker)
+    placed = with_counted_retries(_with_levels(_with_group(sent, subscription_group), broker), first)
     cases = placed.select(CASE).unique()
     expected = pl.DataFrame([expected_of(case) for case in cases.iter_rows(named=True)], EXPECTED, orient="row")
     known = placed.join(pl.concat([cases, expected], how="horizontal"), CASE, how="left", nulls_equal=True)
@@ -177,6 +181,7 @@ def _judged(rows: pl.DataFrame, until: dt.datetime | None) -> pl.DataFrame:
         (least > LATE_MS).alias("is_late"),
     )
     is_dead = pl.col("topic_prefix") == DLQ
+    again_ms = (pl.col("again_ts") - pl.col("due_ts")).dt.total_milliseconds()
     is_back = pl.col("delivered_ts").is_not_null()
     refused = pl.col("response_code").fill_null(0) != 0
     after_end = pl.lit(value=False) if until is None else pl.col("due_ts") > until
@@ -192,6 +197,7 @@ def _judged(rows: pl.DataFrame, until: dt.datetime | None) -> pl.DataFrame:
         (is_dead & pl.col("has_dlq"), "agree", why),
         (is_dead, "undetermined", pl.format("{}; no copy of topics.json shows the dead letter topic", why)),
         (by_listener & ~is_back, "undetermined", pl.lit("neither the request nor a retry of the message was recorded")),
+        (~is_back & (again_ms <= LATE_MS), "agree", pl.format("{}; then it was sent back again", why)),
         (~is_back & after_end, "undetermined", pl.format("{}: due after the end of the recording", why)),
         (~is_back, "undetermined", pl.format("{}: no consume log shows it", why)),
         (by_listener & (early | pl.col("is_late")), "undetermined", pl.lit("the requested delay level is not known")),

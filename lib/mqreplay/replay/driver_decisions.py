@@ -26,6 +26,7 @@ from mqreplay.replay.member_evidence import MemberEvidence
 from mqreplay.replay.message_pass import DeliveryResult
 from mqreplay.replay.queue_pass import QueueResult
 from mqreplay.replay.recorded import Recorded
+from mqreplay.replay.send_pass import SendResult
 
 NO_TOPIC = pl.lit(None, pl.String).alias("topic")  # a round is of all topics of its group
 
@@ -58,6 +59,7 @@ def driver_decisions(
     brokers: BrokerEvidence,
     queues: QueueResult,
     deliveries: DeliveryResult,
+    sends: SendResult,
     exposure: pl.DataFrame,
 ) -> DriverDecisions:
     """Judge steps of failovers, flow control, locks, retries, rebalances, flushes and slaves' copies.
@@ -83,7 +85,7 @@ def driver_decisions(
     configs = (raw["subscription_group"], raw["topic_config"], raw["broker"])
     by_pop = answers(small["assignment"]).filter("by_pop").select("consumer_group")
     silent = pl.concat([clients.unshared_groups.select("consumer_group"), by_pop])
-    retried = retried_message(sent, back, *configs, silent, recorded.recorded_until)
+    retried = retried_message(sent, back, sends.first_places, *configs, silent, recorded.recorded_until)
     rounds = rebalance_round(
         *(clients.owners, clients.members, small["rebalance"]),
         None if "consume_log" in recorded.missing else deliveries.repeated_deliveries,

@@ -185,7 +185,8 @@ class Replay:
     def judge_sends(self, context: ReplayContext) -> SendResult:
         """Judge the sends of producers; most nights have none, and no task."""
         asked = self._rows.silver("send", None, None, ["topic"])
-        shared = SendInput(context.with_tables(), *publish_routes(context.small["route"], asked["topic"]))
+        routes = publish_routes(context.small["route"], asked["topic"])
+        shared = SendInput(context.with_tables(), *routes, context.small["send_back"].select("msg_id").unique())
         if asked.is_empty():
             none = self._rows.silver("send", pl.lit(False))
             return send_result(send_tries(none, shared.publish_changes, shared.publish_queues), shared)
@@ -221,7 +222,7 @@ class Replay:
         unwatched = polled.unwatched(clients.members, small["assignment"], small["rebalance"], owners, unshared)
         gaps = recording_gaps(context, recorded, clients, unwatched, brokers.outages, status, queues.pull_counts)
         exposure = failover_exposure(runtime, lacked_by_minute([queues.offsets.lacked]))
-        by_driver = driver_decisions(context, recorded, clients, brokers, queues, messages.deliveries, exposure)
+        by_driver = driver_decisions(context, recorded, clients, brokers, queues, messages.deliveries, sends, exposure)
         decided = _decided(queues, groups, pops, sends, by_driver)
         tables = DayTables(
             group_status=status,

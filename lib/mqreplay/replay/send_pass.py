@@ -12,6 +12,7 @@ from mqreplay.engines.passes import GoldRows, Pass, PassTable
 from mqreplay.engines.rows import RowSource
 from mqreplay.engines.shards import Shard
 from mqreplay.evidence.messages.avoided_brokers import avoided_brokers
+from mqreplay.evidence.messages.counted_retries import first_places
 from mqreplay.evidence.messages.failed_sends import failed_tries
 from mqreplay.findings.sends import send_runs
 from mqreplay.lake.buckets import key_of
@@ -29,15 +30,17 @@ class SendResult:
     attempts: JudgedRows
     failed_runs: pl.DataFrame  # send_runs
     avoided: pl.DataFrame  # avoided_brokers
+    first_places: pl.DataFrame  # counted_retries.first_places
 
 
 @dataclass(frozen=True)
 class SendInput:
-    """The context, and what publish_routes.py returns for the topics of all sends."""
+    """The context, what publish_routes.py returns for the topics of all sends, and msg_id of what was sent back."""
 
     context: ReplayContext
     publish_changes: pl.DataFrame
     publish_queues: pl.DataFrame
+    sent_back: pl.DataFrame
 
 
 def judge_sends(source: RowSource, shard: Shard, shared: SendInput, gold: GoldRows) -> SendResult:
@@ -57,6 +60,7 @@ def send_result(tries: pl.DataFrame, shared: SendInput) -> SendResult:
         counted_rows("gold.send_attempt", of_nobody),
         send_runs(failed_tries(tries), limits.same_cause_gap_s),
         avoided_brokers(tries, shared.publish_changes, shared.publish_queues, limits.avoided_s),
+        first_places(tries, shared.sent_back),
     )
 
 
