@@ -9,7 +9,9 @@ import polars as pl
 from mqreplay.findings.kind import Cause, FindingKind
 from mqreplay.findings.shape import EVIDENCE_ROWS, HIDDEN, counted, evidence_rows, row_key
 
-LONGEST = 3  # links in a chain, at most: a duplicate, by a rewind, by two owners, by a broker gone
+# Links in a chain, at most: a blocked lock, by a stuck queue, by a slow broker, by refused pulls, by a storm of
+# rebalances, by a client id that two members have; and reads from one slave by those of another.
+LONGEST = 6
 # How offsets bound what a rewind or reset delivers again, as offsets.py and offset_resets.py word it.
 BOUND = r"; (at most|about) \d+ messages? delivered again"
 LINK = {"effect_id": pl.String, "follows_from": pl.String, "number": pl.Int64, "near_ms": pl.Int64}
