@@ -15,6 +15,7 @@ from mqreplay.evidence.messages.failed_sends import SENDS
 from mqreplay.findings.sends import find, send_runs
 from mqreplay.findings.shape import SCHEMA
 from silver_moments import at
+from silver_rows import rows
 
 Row = dict[str, Any]
 STORE = "its store took no messages"
@@ -41,13 +42,18 @@ def runs(base: Row, differs: tuple[Row, ...]) -> pl.DataFrame:
 
 
 def found(
-    *tries: Row, messages: tuple[Row, ...] = (), outages: tuple[Row, ...] = (), spans: tuple[Row, ...] = ()
+    *tries: Row,
+    messages: tuple[Row, ...] = (),
+    outages: tuple[Row, ...] = (),
+    spans: tuple[Row, ...] = (),
+    **tables: pl.DataFrame,
 ) -> list[Row]:
     evidence = dataclasses.replace(
         evidence_of(outages=list(outages)),
         failed_tries=runs(TRY, tries),
         failed_messages=runs(SILENT, messages),
         avoided_brokers=pl.DataFrame(list(spans), AVOIDED),
+        **tables,
     )
     made = find(evidence, LIMITS)
     assert dict(made.schema) == SCHEMA
@@ -130,3 +136,26 @@ def test_an_avoided_broker() -> None:
     assert (
         row["summary"] == "1 producer sent nothing to a for 40 s, and 8 messages to other brokers: its route lacked it."
     )
+
+
+def test_a_topic_that_may_not_be_written_is_not_reported_twice() -> None:
+    config = {"source_name": "a-0", "broker_name": "a", "broker_id": 0, "topic": "t", "ts": at(-200), "perm": 6}
+    configs = [{"change": "first"}, {"ts": at(-20), "perm": 4}, {"ts": at(50)}]
+    queue = {"topic": "t", "broker_name": "a", "queue_id": 0, "min_offset": 0}
+    polls = [{"ts": at(s), "offsets": [queue | {"max_offset": end}]} for s, end in ((-90, 5), (-60, 9), (-30, 12))]
+    tables = {
+        "topic_config": rows("silver.topic_config", config | {"change": "changed"}, configs),
+        "topic_stats": rows("silver.topic_stats", {"broker_name": "a", "broker_id": 0, "topic": "t"}, polls),
+    }
+    gone = SPAN | {"cause": NOT_IN_ROUTE}
+    (row,) = found(spans=(gone,), **tables)
+    assert (row["kind"], row["severity"], row["topic"], row["broker_name"]) == (
+        "sends_avoid_broker",
+        "warning",
+        "t",
+        "a",
+    )
+    assert row["summary"].startswith("t could not be written on the master of a for 70 s (perm 4)")
+    assert "updateTopicPerm" in row["advice"]
+    later = gone | {"from_ts": at(300), "to_ts": at(340)}
+    assert len(found(spans=(later, SPAN | {"topic": "other", "record_id": "r7"}), **tables)) == 3

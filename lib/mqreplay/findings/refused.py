@@ -14,7 +14,7 @@ from mqreplay.core.pull_check import (
 from mqreplay.decisions.pull_refusals import BROKER, GROUP, INFO, REFUSALS, TOPIC
 from mqreplay.evidence_advice import Need
 from mqreplay.findings.finding_evidence import FindingEvidence
-from mqreplay.findings.forbidden_reads import forbidden_reads
+from mqreplay.findings.forbidden_topics import forbidden_reads
 from mqreplay.findings.kind import Cause, FindingKind
 from mqreplay.findings.limits import Limits
 from mqreplay.findings.pull_runs import joined_runs, pull_runs

@@ -23,6 +23,7 @@ from mqreplay.evidence.messages.failed_sends import (
 from mqreplay.evidence.time_spans import with_session
 from mqreplay.evidence_advice import Need
 from mqreplay.findings.finding_evidence import FindingEvidence
+from mqreplay.findings.forbidden_topics import forbidden_writes
 from mqreplay.findings.kind import Cause, FindingKind
 from mqreplay.findings.limits import Limits
 from mqreplay.findings.pull_runs import joined_runs, pull_runs
@@ -52,6 +53,11 @@ MEND: Final = {
     " application.",
 }
 ADVICE: Final = "Read the remark of the answers in the evidence, and broker.log of the broker at that time."
+WRITE_AGAIN: Final = (
+    "Let producers write the topic again: `mqadmin updateTopicPerm -t TOPIC -b BROKER_ADDR -p 6 -n NAMESRV`, unless"
+    " somebody takes it out of use. Producers drop such queues from their routes and do not ask the broker: without"
+    " another one they fail with `No route info of this topic`, in their own logs alone."
+)
 UNSAFE_WHY: Final = {
     SEND_STATUS[10]: "the disk did not have them in time",
     SEND_STATUS[11]: "no slave was close enough to the master",
@@ -90,11 +96,22 @@ def find(evidence: FindingEvidence, limits: Limits) -> pl.DataFrame:
         _not_in_tries(_joined(evidence.failed_messages, gap_s, MESSAGES), evidence.failed_tries),
     ]
     found = _with_silent_master(pl.concat(runs), evidence.outages)
+    unwriteable = forbidden_writes(
+        evidence.topic_config, evidence.topic_stats, evidence.recorded_until, limits.refused_s
+    )
     return pl.concat(
         [
             send_failed(found.filter(pl.col("send_status").is_null()), cluster, least),
             not_stored(found.filter(pl.col("send_status").is_not_null()), cluster, least),
-            avoided(evidence.avoided_brokers, cluster, gap_s),
+            avoided(_not_forbidden(evidence.avoided_brokers, unwriteable), cluster, gap_s),
+            finding(
+                unwriteable,
+                SENDS_AVOID_BROKER,
+                cluster,
+                severity=pl.when("everywhere").then(pl.lit("warning")).otherwise(pl.lit("info")),
+                summary=pl.col("summary"),
+                advice=WRITE_AGAIN,
+            ),
         ]
     )
 
@@ -141,17 +158,19 @@ NOT_STORED = FindingKind(
 SENDS_AVOID_BROKER = FindingKind(
     name="sends_avoid_broker",
     find=find,
-    meaning="Producers sent nothing to one broker of a topic, while they sent to the others. The others had its load.",
+    meaning="Producers sent nothing to one broker of a topic, while they sent to the others. The others had its load;"
+    " if a topic may not be written on any master, its sends failed in the producers.",
     rule="A producer passed a broker in two or more turns of a topic's queues, for avoided_s seconds or longer: after a"
     " send to it had failed, for as long as MQFaultStrategy isolates a broker at most, or while the producers' route"
-    " lacked the broker.",
+    " lacked the broker. Without such sends, a topic counts that a master's copy of topics.json forbade to write for"
+    " refused_s seconds, if topic statistics show that it grew in the two minutes before, and then no more.",
     follows="MQFaultStrategy#selectOneMessageQueue, MQClientInstance#topicRouteData2TopicPublishInfo",
     advice="Find out why sends to the broker failed, or why it left the route (namesrv.log, brokerPermission). After a"
     " short failure, sendLatencyFaultEnable in 4.x keeps a broker unused for up to 10 minutes, in 5.1.4 and later for"
     " 30 s: turn it off if the brokers' load matters more.",
     confidence=0.9,
     needs=(Need("sends"), Need("routes")),
-    thresholds=("findings.avoided_s", "findings.same_cause_gap_s"),
+    thresholds=("findings.avoided_s", "findings.same_cause_gap_s", "findings.refused_s"),
     example="2 producers sent nothing to broker-a for 88 s, and 412 messages to other brokers: their route lacked it.",
     causes=(
         Cause("broker_down", same=("broker_name",), after_s=120, of_master=True),
@@ -250,6 +269,16 @@ def not_stored(found: pl.DataFrame, cluster: str, least: int) -> pl.DataFrame:
     advice = pl.col("send_status").replace_strict(UNSAFE_MEND, default=NOT_STORED.advice, return_dtype=pl.String)
     severity = pl.when(pl.col("pulls") >= least).then(pl.lit("warning")).otherwise(pl.lit("info"))
     return finding(found, NOT_STORED, cluster, severity=severity, summary=summary, advice=advice)
+
+
+def _not_forbidden(spans: pl.DataFrame, unwriteable: pl.DataFrame) -> pl.DataFrame:
+    """Return the avoided brokers without those of a topic that could not be written there meanwhile."""
+    forbidden = unwriteable.select(
+        "topic", "broker_name", pl.col("from_ts").alias("since"), pl.col("to_ts").alias("end")
+    )
+    both = spans.join(forbidden, ["topic", "broker_name"]).filter(pl.col("cause") == NOT_IN_ROUTE)
+    known = both.filter((pl.col("from_ts") <= pl.col("end")) & (pl.col("to_ts") >= pl.col("since")))
+    return spans.join(known, ["record_id", "broker_name"], how="anti")
 
 
 def avoided(spans: pl.DataFrame, cluster: str, gap_s: int) -> pl.DataFrame:
