@@ -37,6 +37,7 @@ SNAPSHOTS = (
     "subscription_groups",
     "message_request_modes",
     "pop_orders",
+    "delay_offset",
 )
 CHECKSUMS = "checksums"
 CHECKSUMS_FILE = "SHA256SUMS"

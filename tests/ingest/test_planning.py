@@ -53,7 +53,7 @@ def test_ranges_of_paths_give_the_plan_of_all_files(seed, monkeypatch):
     for recording in recordings:
         for path in PATHS:
             sha256, old = rng.choice([A, A, A, B, ""]), rng.choice([A, A, A, C])
-            status = "not_read" if classify(path)[0] in ("delay_offset", "log", "other") else rng.choice(STATUSES)
+            status = "not_read" if classify(path)[0] in ("log", "other") else rng.choice(STATUSES)
             if rng.random() < 0.8:
                 listed = dataclasses.replace(file(path, recording), bytes=rng.choice([10, 10, 11]))
                 found.append((listed, sha256))

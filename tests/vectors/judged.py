@@ -44,6 +44,7 @@ ON_ARRAYS: Final[Mapping[str, Arrays]] = {
     "slave_suggestion:slave_suggestion": Arrays("gold.slave_suggestion", "tests/decisions/test_slave_suggestion.py"),
 }
 
+IN_SLAVE: Final = "one turn of a slave's timer; the copies that it leaves judge gold.slave_copy"
 STORE: Final = "needs the broker's commit log and consume queues, which no recording holds; its parts judge"
 TABLE_OF_BROKER: Final = "the offset table in a broker's memory; its copies and commits judge gold.offset_continuity"
 IN_CLIENT: Final = "state inside of a client; what leaves it are commits, judged in gold.offset_continuity"
@@ -99,7 +100,10 @@ JUDGES_NOTHING: Final[Mapping[str, str]] = {
     "send_retry:isolates_broker": FAULTS,
     "send_retry:retries_async": "no evidence says whether a send was asynchronous",
     "send_retry:replay_sync_send": "all tries of a send at once; gold.send_attempt judges each by step_after",
-    "slave_synchronize": "one turn of a slave's timer; the copies that it leaves judge slave_config_drift",
+    "slave_synchronize:asks_master": IN_SLAVE,
+    "slave_synchronize:is_due": IN_SLAVE,
+    "slave_synchronize:sync_configs": IN_SLAVE,
+    "slave_synchronize:sync_consumer_offset": "the slave's offsets; their copies judge stale_slave_offsets",
     "tags_filter:build": "a subscription's own text; heartbeats state the parsed one",
     "tags_filter:is_tag_type": "one comparison; gold.delivery_audit compares the type itself",
     "topic_route:TopicPublishInfo.ok": "a route without queues: a send that fails before any request",

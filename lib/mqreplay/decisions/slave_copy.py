@@ -1,6 +1,6 @@
-"""gold.slave_copy: each copy of a slave's topics and subscription groups against what its master had.
+"""gold.slave_copy: each copy of a slave's topics, subscription groups and delay offsets against its master's.
 
-A slave replaces both tables by its master's, every 10 s in 4.9 and about every minute in 5.x. So each of its entries
+A slave replaces these files by its master's, every 10 s in 4.9 and about every minute in 5.x. So each of its entries
 is one that the master had that long before, at most, while both run. Copies that agree are only counted, in
 gold.judgement. Consumer offsets are judged by the finding stale_slave_offsets.
 
@@ -15,7 +15,7 @@ from typing import Final
 
 import polars as pl
 
-from mqreplay.core.slave_synchronize import schedule, staleness_max, synchronized_parts
+from mqreplay.core.slave_synchronize import schedule, staleness_max, sync_delay_offset, synchronized_parts
 from mqreplay.core.version import BROKER_4
 from mqreplay.evidence.brokers.broker_descriptions import BROKER_5
 from mqreplay.evidence.brokers.slave_configs import (
@@ -35,21 +35,26 @@ COLUMNS: Final = (
     *("differing", "names", "judgement", "reason", "source_digest"),
 )
 PARTS: Final = {part: part for part in synchronized_parts()}
-TOPICS, GROUPS = PARTS["topicConfig"], PARTS["subscriptionGroupConfig"]
-FILE_NAMES: Final = {TOPICS: "topics.json", GROUPS: "subscriptionGroup.json"}
+TOPICS, DELAYS, GROUPS = PARTS["topicConfig"], PARTS["delayOffset"], PARTS["subscriptionGroupConfig"]
+FILE_NAMES: Final = {TOPICS: "topics.json", DELAYS: "delayOffset.json", GROUPS: "subscriptionGroup.json"}
+DELAY_VALUES: Final = {"offset": "offset"}
 SLACK: Final = 5_000  # ms: requests of a turn may take 3 s each, and the two copies have different clocks
+ANSWERS_EACH: Final = 30  # seconds: recorders poll more often, and most restarts take longer
 NAMES_KEPT: Final = 5
+BUCKET: Final = 120_000  # ms
 NEVER, EVER = 0, 2**62  # epoch ms
 HAD: Final = "the master had all entries of the copy"
 LACKS: Final = "the slave lacks entries, or has values, that the master had long before"
 NO_MASTER: Final = "the recording has no copy of the master's file up to this time"
 BETWEEN: Final = "the master's or the slave's file changed shortly before, between two recorded copies"
+AT_START: Final = "a slave of 4.9 answers polls by the delay offsets that it read when it started"
 STOPPED: Final = "the slave or its master did not answer all the time before, or had just started"
 
 
 def slave_copy(
     topic_config: pl.DataFrame,
     subscription_group: pl.DataFrame,
+    delay_offset: pl.DataFrame,
     snapshot: pl.DataFrame,
     broker_runtime: pl.DataFrame,
     broker: pl.DataFrame,
@@ -62,17 +67,20 @@ def slave_copy(
     allowed = _allowed(snapshot, broker)
     of_part = {
         TOPICS: (compared_topics(topic_config), topic_config, ("topic", TOPIC_VALUES)),
+        DELAYS: (delay_offset, delay_offset, ("delay_level", DELAY_VALUES)),
         GROUPS: (compared_groups(subscription_group), subscription_group, ("consumer_group", GROUP_VALUES)),
     }
     judged = []
     for part, (compared, every, of) in of_part.items():
         is_file = (pl.col("file_name") == FILE_NAMES[part]) & pl.col("broker_id").is_not_null()
         files = snapshot.filter(is_file).select("day", *BROKER, *COPY, "source_digest").unique([*COPY], keep="first")
+        # A file without entries has no row in its table.
+        seen = pl.concat([each.select("source_name", *BROKER, "ts") for each in (every, files)])
         copies = files.filter(pl.col("broker_id") > 0).join(allowed, BROKER)
         of_master = files.filter(pl.col("broker_id") == 0).select("broker_name", _ms("ts").alias("copied"))
-        found = _with_entries(copies, _entries(config_states(compared, every, of), copies, of_master, of))
+        found = _with_entries(copies, _entries(config_states(compared, seen, of), copies, of_master, of))
         judged.append(_with_master(found, of_master).with_columns(pl.lit(part).alias("part")))
-    rows = _with_life(pl.concat(judged), signs_of_life(broker_runtime, snapshot), broker_runtime)
+    rows = _with_life(pl.concat(judged), signs_of_life(broker_runtime, snapshot, ANSWERS_EACH), broker_runtime)
     return _judged(rows).select(COLUMNS).sort("part", "broker_name", "broker_id", "ts")
 
 
@@ -86,13 +94,15 @@ def _ms(name: str) -> pl.Expr:
 
 
 def _allowed(snapshot: pl.DataFrame, broker: pl.DataFrame) -> pl.DataFrame:
-    """Return allowed_ms, the largest age of a slave's copy, and first_ms, when its first turn is, by its version.
+    """Return what follows from a slave's version: allowed_ms, first_ms and reads_delays.
 
-    A slave of unknown version has the longer times.
+    allowed_ms: the largest age of its copy. first_ms: when its first turn is. reads_delays: it reads the
+    delay offsets that it copied. A slave of unknown version has the longer times of 5.x.
     """
     slaves = snapshot.filter(pl.col("broker_id") > 0).select(BROKER).unique()
     last = broker.sort("ts").group_by(BROKER).agg(pl.col("rocketmq_version").drop_nulls().last())
-    is_4 = pl.col("rocketmq_version").str.strip_chars().str.starts_with("4.").fill_null(value=False)
+    major = pl.col("rocketmq_version").str.strip_chars().str.split(".").list.first()
+    is_4, is_5 = (major == "4").fill_null(value=False), (major == "5").fill_null(value=False)
     times = {
         "allowed_ms": {version: staleness_max(version) + SLACK for version in (BROKER_4, BROKER_5)},
         "first_ms": {version: schedule(version).initial_delay for version in (BROKER_4, BROKER_5)},
@@ -101,7 +111,9 @@ def _allowed(snapshot: pl.DataFrame, broker: pl.DataFrame) -> pl.DataFrame:
         pl.when(is_4).then(pl.lit(of[BROKER_4], pl.Int64)).otherwise(pl.lit(of[BROKER_5], pl.Int64)).alias(name)
         for name, of in times.items()
     ]
-    return slaves.join(last, BROKER, how="left").select(*BROKER, *by_version)
+    reads = {version: sync_delay_offset(None, "", version)[1] for version in (BROKER_4, BROKER_5)}
+    reads_delays = pl.when(is_5).then(reads[BROKER_5]).otherwise(reads[BROKER_4]).alias("reads_delays")
+    return slaves.join(last, BROKER, how="left").select(*BROKER, *by_version, reads_delays)
 
 
 def _entries(
@@ -112,31 +124,55 @@ def _entries(
     ``steady``: both had their values for so long that a turn in between is certain.
     """
     name, values = of
-    master = _states_of_master(states.filter(pl.col("broker_id") == 0), of_master, name)
+    now = _ms("ts")
+    known = states.filter(pl.col("broker_id") == 0)
+    if values is DELAY_VALUES:
+        following = pl.col("offset").shift(-1).over("source_name", name, order_by="since")
+        known = known.with_columns(following.alias("next_offset"))
+    master = _states_of_master(known, of_master, name)
     timed = states.filter(pl.col("broker_id") > 0).join(copies.select(*BROKER, "allowed_ms").unique(), BROKER)
     slave = timed.with_columns(
         _ms("since").alias("own_from"), _ms("until").fill_null(EVER).alias("own_to")
     ).with_row_index("state")
-    pairs = slave.join(master, ["broker_name", name], suffix="_of_master")
+    if values is DELAY_VALUES:
+        width, longest = BUCKET, staleness_max(BROKER_5) + SLACK
+    else:
+        width, longest = EVER, 0  # settings change rarely: one bucket
+    span = copies.select(now.min().fill_null(0).alias("first"), now.max().fill_null(0).alias("last")).row(0)
+    slave = _with_buckets(slave, pl.col("own_from"), pl.col("own_to"), span, width)
+    master = _with_buckets(master, pl.col("may_from"), pl.col("held_to") + longest, span, width)
+    pairs = slave.join(master, ["broker_name", name, "bucket"], suffix="_of_master")
     equal = pl.all_horizontal((pl.col(each) == pl.col(f"{each}_of_master")).fill_null(value=True) for each in values)
+    lasts = pl.col("surely_to") >= now
+    if values is DELAY_VALUES:
+        # It only grows: between two copies the master had each offset in between, and none of them afterwards.
+        lasts = (pl.col("offset") < pl.col("offset_of_master")).fill_null(value=True)
+        equal |= pl.col("offset").is_between("offset_of_master", "next_offset").fill_null(value=False)
     same = ~pl.col("is_there_of_master") | (pl.col("is_there") & equal)
     until = pl.when(pl.col("held_to") < EVER).then(pl.col("held_to") + pl.col("allowed_ms")).otherwise(EVER)
     pairs = pairs.with_columns(same.alias("same"), until.alias("fresh_to"))
     covers = pl.col("same") & (pl.col("may_from") < pl.col("own_from")) & (pl.col("fresh_to") >= pl.col("own_to"))
     unclear = pairs.filter(~covers.any().over("state"))
-    at = unclear.drop("ts", strict=False).join(copies.select("source_name", "ts"), "source_name")
-    now = _ms("ts")
+    times = copies.select("source_name", "ts", (now // width).alias("bucket"))
+    at = unclear.drop("ts", strict=False).join(times, ["source_name", "bucket"])
     at = at.filter((pl.col("own_from") <= now) & (now < pl.col("own_to")))
     long_before = now - pl.col("allowed_ms")
     fresh = pl.col("same") & (pl.col("may_from") < now) & (pl.col("fresh_to") >= now)
-    steady = (
-        ~pl.col("same")
-        & (pl.col("held_from") <= long_before)
-        & (pl.col("surely_to") >= now)
-        & (pl.col("own_from") <= long_before)
+    steady = ~pl.col("same") & (pl.col("held_from") <= long_before) & lasts & (pl.col("own_from") <= long_before)
+    each = at.group_by(*COPY, pl.col(name).cast(pl.String).alias("name")).agg(
+        fresh.any().alias("fresh"), steady.any().alias("steady")
     )
-    each = at.group_by(*COPY, pl.col(name).alias("name")).agg(fresh.any().alias("fresh"), steady.any().alias("steady"))
     return each.filter(~pl.col("fresh")).drop("fresh")
+
+
+def _with_buckets(
+    rows: pl.DataFrame, from_ms: pl.Expr, to_ms: pl.Expr, span: tuple[int, int], width: int
+) -> pl.DataFrame:
+    """Repeat each row for the buckets, of ``width`` ms, of its time within ``span``: pairs are made within a bucket."""
+    first, last = (bound.clip(*span) // width for bound in (from_ms, to_ms))
+    overlaps = (from_ms <= span[1]) & (to_ms >= span[0])
+    listed = rows.filter(overlaps).with_columns(pl.int_ranges(first, last + 1).alias("bucket"))
+    return listed.explode("bucket")
 
 
 def _states_of_master(states: pl.DataFrame, of_master: pl.DataFrame, name: str) -> pl.DataFrame:
@@ -180,7 +216,9 @@ def _with_entries(copies: pl.DataFrame, entries: pl.DataFrame) -> pl.DataFrame:
 
 def _with_master(copies: pl.DataFrame, of_master: pl.DataFrame) -> pl.DataFrame:
     """Add master_ts, the last copy of the master's file up to each copy."""
-    known = of_master.with_columns(pl.from_epoch("copied", "ms").dt.replace_time_zone("UTC").cast(INSTANT)).sort("copied")
+    known = of_master.with_columns(pl.from_epoch("copied", "ms").dt.replace_time_zone("UTC").cast(INSTANT)).sort(
+        "copied"
+    )
     joined = copies.sort("ts").join_asof(
         known, left_on="ts", right_on="copied", by="broker_name", coalesce=False, check_sortedness=False
     )
@@ -193,7 +231,9 @@ def _with_life(copies: pl.DataFrame, lives: pl.DataFrame, broker_runtime: pl.Dat
     needed = pl.duration(milliseconds=pl.col("allowed_ms") + pl.col("first_ms"))
     found = copies
     for alias, broker_id in (("slave_alive", pl.col("broker_id")), ("master_alive", pl.lit(0, pl.Int64))):
-        one = copies.select(*COPY, "part", "broker_name", broker_id.alias("broker_id"), (pl.col("ts") - needed).alias("from"))
+        one = copies.select(
+            *COPY, "part", "broker_name", broker_id.alias("broker_id"), (pl.col("ts") - needed).alias("from")
+        )
         lived = one.join(lives, BROKER).filter((pl.col("since") <= pl.col("from")) & (pl.col("until") >= pl.col("ts")))
         began = one.join(booted, BROKER)
         began = began.filter((pl.col("boot_ts") > pl.col("from")) & (pl.col("boot_ts") <= pl.col("ts")))
@@ -207,6 +247,7 @@ def _judged(copies: pl.DataFrame) -> pl.DataFrame:
     has_master, differs = pl.col("master_ts").is_not_null(), pl.col("differing") > 0
     cases = (
         (~has_master, "undetermined", NO_MASTER),
+        (differs & (pl.col("part") == DELAYS) & ~pl.col("reads_delays"), "undetermined", AT_START),
         (differs & pl.col("alive"), "differ", LACKS),
         (differs, "undetermined", STOPPED),
         (pl.col("unclear") > 0, "undetermined", BETWEEN),

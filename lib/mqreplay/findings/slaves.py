@@ -58,8 +58,8 @@ SLAVE_CONFIG_DRIFT = FindingKind(
     " becomes the master keeps its values.",
     rule="For longer than config_drift_s seconds a slave and its master both answered, and the slave lacked a topic or"
     " group of the master, or had another value of it. Topics that brokers create themselves are not compared: those"
-    " of RocketMQ, of clusters and brokers, retry topics and dead letters. The finding is critical if the master went"
-    " down meanwhile.",
+    " of RocketMQ, of clusters and brokers, retry topics and dead letters. gold.slave_copy judges each copy of the"
+    " slave's files by the schedule of SlaveSynchronize. The finding is critical if the master went down meanwhile.",
     follows="SlaveSynchronize#syncTopicConfig, SlaveSynchronize#syncSubscriptionGroupConfig",
     advice="Read broker.log of the slave for `SyncTopicConfig Exception` and `SyncSubscriptionGroup Exception`: they"
     " say why the copy fails. Until it works, write what is missing to the slave: `mqadmin updateTopic -b SLAVE_ADDR -t"

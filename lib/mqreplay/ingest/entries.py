@@ -19,6 +19,7 @@ from mqreplay.decode.consumer_offset import (
     decode_lmq_consumer_offset,
     strange_keys,
 )
+from mqreplay.decode.delay_offset import decode_delay_offset
 from mqreplay.decode.message_request_mode import decode_message_request_mode
 from mqreplay.decode.pop_order import PopOrder, decode_pop_order
 from mqreplay.decode.subscription_group import decode_subscription_group
@@ -45,6 +46,7 @@ GROUP_COLUMNS = (
 )
 MODE_COLUMNS = ("mode", "pop_share_queue_num")
 ORDER_COLUMNS = PopOrder._fields[3:]
+DELAY_COLUMNS = ("offset",)
 
 
 OffsetKey = tuple[str, str, str | None, int]  # topic, consumer group, broker name (a client's), queue id
@@ -189,6 +191,12 @@ def _pop_orders(data: bytes, file: SnapshotFile) -> Entries:
     return Entries({f"{o.topic}@{o.consumer_group}@{o.queue_id}": _order_payload(o) for o in rows}, [], None)
 
 
+def _delay_offsets(data: bytes, file: SnapshotFile) -> Entries:
+    got = decode_delay_offset(data)
+    entries: dict[object, object] = {str(row.delay_level): _payload(row, DELAY_COLUMNS) for row in got.rows}
+    return Entries(entries, [], got.data_version.counter)
+
+
 def _order_payload(order: PopOrder) -> str:
     values = {name: getattr(order, name) for name in ORDER_COLUMNS}
     for name in ("offset_next_visible_time", "offset_consumed_count"):
@@ -213,4 +221,5 @@ DECODERS: dict[str, Callable[[bytes, SnapshotFile], Entries]] = {
     "subscription_groups": _subscription_groups,
     "message_request_modes": _message_request_modes,
     "pop_orders": _pop_orders,
+    "delay_offset": _delay_offsets,
 }

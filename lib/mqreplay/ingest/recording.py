@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 NOT_READ = {
-    "delay_offset": "no decision uses delay offsets",
     "log": "no decision uses log files directly; mqreplay import makes records of RocketMQ's logs",
     "pcap": "nightly does not read packet captures; mqreplay unpack makes JSONL files of them",
     "other": "not a file of a recording",

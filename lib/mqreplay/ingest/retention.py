@@ -39,6 +39,7 @@ DESCRIPTIONS = (
     "silver.subscription_group",
     "silver.message_request_mode",
     "silver.pop_order",
+    "silver.delay_offset",
     "silver.broker",
 )  # rows are valid until the next one
 # The table whose rows of old days are removed, by kind of file.

@@ -16,7 +16,9 @@ CONFIGS = {
     "subscription_groups": ("silver.subscription_group", ("consumer_group",)),
     "message_request_modes": ("silver.message_request_mode", ("topic", "consumer_group")),
     "pop_orders": ("silver.pop_order", ("topic", "consumer_group", "queue_id")),
+    "delay_offset": ("silver.delay_offset", ("delay_level",)),
 }
+NUMBERS = ("queue_id", "delay_level")  # parts of a key that are whole numbers
 SNAPSHOT = "silver.snapshot"
 
 
@@ -31,8 +33,7 @@ def beside_rows(rows: Iterable[Row], cluster: str) -> dict[str, list[Row]]:
             table, columns = CONFIGS[row["kind"]]
             values = {} if row["payload"] is None else json.loads(row["payload"])
             key: Row = dict(zip(columns, row["topic"].rsplit(KEY_MARK, len(columns) - 1), strict=True))
-            if "queue_id" in key:
-                key["queue_id"] = int(key["queue_id"])
+            key |= {name: int(key[name]) for name in NUMBERS if name in key}
             tables[table].append(_dated(row, cluster) | key | values)
     return tables
 

@@ -11,7 +11,15 @@ import polars as pl
 import pyarrow as pa
 
 from mqreplay.ingest.diffs import Source
-from mqreplay.ingest.entries import GROUP_COLUMNS, MODE_COLUMNS, ORDER_COLUMNS, TOPIC_COLUMNS, SnapshotFile, payload
+from mqreplay.ingest.entries import (
+    DELAY_COLUMNS,
+    GROUP_COLUMNS,
+    MODE_COLUMNS,
+    ORDER_COLUMNS,
+    TOPIC_COLUMNS,
+    SnapshotFile,
+    payload,
+)
 from mqreplay.ingest.lines import read_whole
 from mqreplay.ingest.manifest import NewFile
 from mqreplay.ingest.offset_changes import change_batches
@@ -47,6 +55,7 @@ COLUMNS = {
     "subscription_groups": GROUP_COLUMNS,
     "message_request_modes": MODE_COLUMNS,
     "pop_orders": ORDER_COLUMNS,
+    "delay_offset": DELAY_COLUMNS,
 }
 
 
@@ -195,6 +204,7 @@ def _last_times(snapshots: pl.LazyFrame) -> pl.LazyFrame:
             "subscriptionGroup.json": "subscription_groups",
             "messageRequestMode.json": "message_request_modes",
             "consumerOrderInfo.json": "pop_orders",
+            "delayOffset.json": "delay_offset",
         }
     )
     last = snapshots.with_columns(family=family).group_by("source_name", "family")

@@ -23,12 +23,13 @@ DAY = dt.timedelta(days=1)
 NO_TIME = dt.timedelta()
 # The silver tables that a replay reads, and the instant of their rows.
 INSTANTS = {kind.table.split(".")[1]: kind.time for kind in KINDS.values()}
-INSTANTS |= {"offset_change": "to_ts", "topic_config": "ts", "snapshot": "ts", "pop_order": "ts"}
+INSTANTS |= {"offset_change": "to_ts", "topic_config": "ts", "snapshot": "ts", "pop_order": "ts", "delay_offset": "ts"}
 # Large tables: read one shard at a time.
 BY_QUEUE = ("pull", "offset_commit", "offset_lookup", "offset_change", "consume", "produce")
 LOWERED = "lowered_offset"  # read so, too
 BY_TOPIC = ("send",)  # large too: read for some topics at a time
 BY_GROUP = ("pop", "pop_ack", "pop_assignment")  # large too: read for some groups at a time
+CARRIED = {"topic_config": "topic", "delay_offset": "delay_level"}  # states before the lookback count; by key
 DESCRIPTIONS = ("broker", "subscription_group")  # each row is valid until the next one
 BY_RECORDER = ("running_info", "broker_log")  # sources whose instants are not from a client's clock
 CHECKPOINT = "silver.offset_checkpoint"
@@ -145,9 +146,9 @@ class DayRows:
             return rows
         if name == "offset_change":
             return pl.concat([rows, self._carried_offsets(rows, of)])
-        if name == "topic_config":
+        if name in CARRIED:
             earlier = self.source.read(f"silver.{name}", Days(last=since.date()), ANY, None, columns)
-            return pl.concat([rows, carried_configs(earlier.filter(pl.col(ts) < since), "topic")])
+            return pl.concat([rows, carried_configs(earlier.filter(pl.col(ts) < since), CARRIED[name])])
         return rows
 
     def around(

@@ -95,7 +95,10 @@ def driver_decisions(
     )
     replicated = replication(runtime, raw["broker"], limits.replication_lag_s)
     polls = replicated.judged_polls
-    copies = slave_copy(raw["topic_config"], raw["subscription_group"], raw["snapshot"], runtime, raw["broker"])
+    copies = slave_copy(
+        *(raw["topic_config"], raw["subscription_group"], raw["delay_offset"]),
+        *(raw["snapshot"], runtime, raw["broker"]),
+    )
     return DriverDecisions(
         failover_step=steps,
         flow=flow,

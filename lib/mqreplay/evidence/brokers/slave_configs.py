@@ -78,8 +78,8 @@ def _named(column: str, rule: Callable[[str], bool]) -> pl.Expr:
     return pl.col(column).map_elements(rule, pl.Boolean)
 
 
-def signs_of_life(broker_runtime: pl.DataFrame, snapshot: pl.DataFrame) -> pl.DataFrame:
-    """Return the times in which a broker gave signs of life: answers or changed files.
+def signs_of_life(broker_runtime: pl.DataFrame, snapshot: pl.DataFrame, each_s: int = ANSWERS_EACH) -> pl.DataFrame:
+    """Return the times in which a broker gave signs of life, at least each ``each_s`` seconds: answers, changed files.
 
     Columns: broker_name, broker_id, since, until.
     """
@@ -87,7 +87,7 @@ def signs_of_life(broker_runtime: pl.DataFrame, snapshot: pl.DataFrame) -> pl.Da
     answered = broker_runtime.filter(pl.col("error").is_null()).select(*place, "ts")
     copied = snapshot.filter(pl.col("broker_id").is_not_null()).select(*place, "ts")
     signs = pl.concat([answered, copied]).unique()
-    spans = with_session(signs, place, "ts", "ts", ANSWERS_EACH).group_by(*place, "session")
+    spans = with_session(signs, place, "ts", "ts", each_s).group_by(*place, "session")
     return spans.agg(pl.col("ts").min().alias("since"), pl.col("ts").max().alias("until")).drop("session")
 
 

@@ -40,7 +40,10 @@ def carried_offsets(earlier: pl.DataFrame, changes: pl.DataFrame, snapshot: pl.D
 
 
 def carried_configs(earlier: pl.DataFrame, key: str) -> pl.DataFrame:
-    """Return, of ``earlier`` (silver.topic_config), the last row of each file and ``key``, without removed ones."""
+    """Return the last row of each file and ``key`` before a time, without removed ones.
+
+    ``earlier`` are rows of silver.topic_config, or of a table like it.
+    """
     rest = [name for name in earlier.columns if name != "ts"]
     last = earlier.sort("ts", *rest).unique(["source_name", key], keep="last", maintain_order=True)
     return last.filter(pl.col("change") != "removed")
