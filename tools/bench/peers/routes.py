@@ -115,7 +115,7 @@ def _reason(
     if actual is None:
         return "the recording does not say which broker was asked"
     if node is None:
-        return "the client is older than the recording: what it was last told of this queue is not known"
+        return "the client is older than the recording: its last suggestion for this queue is not known"
     if straight:
         return _said(node, "; the client's route was not recorded")
     if now is None:
@@ -126,9 +126,9 @@ def _reason(
         return _said(node, "")
     if agrees:
         ids = ", ".join(str(i) for i in sorted(dict(now)))
-        return f"broker id {node} was not in the client's route (ids {ids}): the next it falls to"
+        return f"broker id {node} was not in the client's route (ids {ids}): fell back to broker id {found}"
     if agreed_before:
-        return "as the route said that the client had a moment before"
+        return "by the route that the client had shortly before"
     return f"RocketMQ's rule says broker id {found}, the client asked {actual}"
 
 
