@@ -121,7 +121,8 @@ def _entries(
 ) -> pl.DataFrame:
     """Return the entries of copies that the master may not have had: source_name, ts, name, steady.
 
-    ``steady``: both had their values for so long that a turn in between is certain.
+    ``steady``: both had their values for so long that a turn in between is certain. A new value of the slave is not
+    steady: 5.x removes and writes the entries of a turn one after the other, and a copy may have a part of them.
     """
     name, values = of
     now = _ms("ts")
