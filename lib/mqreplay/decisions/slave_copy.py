@@ -39,7 +39,7 @@ TOPICS, DELAYS, GROUPS = PARTS["topicConfig"], PARTS["delayOffset"], PARTS["subs
 FILE_NAMES: Final = {TOPICS: "topics.json", DELAYS: "delayOffset.json", GROUPS: "subscriptionGroup.json"}
 DELAY_VALUES: Final = {"offset": "offset"}
 SLACK: Final = 5_000  # ms: requests of a turn may take 3 s each, and the two copies have different clocks
-ANSWERS_EACH: Final = 30  # seconds: recorders poll more often, and most restarts take longer
+SIGNS_EACH: Final = 30  # seconds: recorders poll more often, and most restarts take longer
 NAMES_KEPT: Final = 5
 BUCKET: Final = 120_000  # ms
 NEVER, EVER = 0, 2**62  # epoch ms
@@ -80,7 +80,7 @@ def slave_copy(
         of_master = files.filter(pl.col("broker_id") == 0).select("broker_name", _ms("ts").alias("copied"))
         found = _with_entries(copies, _entries(config_states(compared, seen, of), copies, of_master, of))
         judged.append(_with_master(found, of_master).with_columns(pl.lit(part).alias("part")))
-    rows = _with_life(pl.concat(judged), signs_of_life(broker_runtime, snapshot, ANSWERS_EACH), broker_runtime)
+    rows = _with_life(pl.concat(judged), signs_of_life(broker_runtime, snapshot, SIGNS_EACH), broker_runtime)
     return _judged(rows).select(COLUMNS).sort("part", "broker_name", "broker_id", "ts")
 
 
