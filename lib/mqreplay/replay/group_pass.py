@@ -14,7 +14,7 @@ from mqreplay.engines.passes import GoldRows, Pass, PassTable, RowFunction
 from mqreplay.engines.rows import RowSource
 from mqreplay.engines.shards import Shard
 from mqreplay.evidence.members.agreed_lists import member_lists, queue_lists
-from mqreplay.evidence.members.membership import MEMBER
+from mqreplay.evidence.members.logged_rebalances import polled_members, with_logged
 from mqreplay.evidence.members.observed_clients import RUNNING_INFO, polled
 from mqreplay.evidence.members.observed_rebalances import observed_rebalances
 from mqreplay.findings.shares import uneven_shares_of_shard
@@ -50,9 +50,10 @@ def judge_groups(source: RowSource, shard: Shard, context: ReplayContext, gold: 
     """Judge the rebalances of some groups."""
     day, strategies = DayRows(context.day, source), context.settings.strategies
     rebalances = day.silver("rebalance", shard)  # with their verdicts
-    by_polls = _polled_rebalances(day, shard, context, rebalances.drop(VERDICT))
+    by_polls, completed = _with_polls(day, shard, context, rebalances.drop(VERDICT))
     of_polls = allocation(by_polls, strategies.groups, strategies.virtual_node_cnt)
-    judged = pl.concat([allocation_rows(rebalances), of_polls])
+    others = rebalances.filter(~pl.col("record_id").is_in(completed))
+    judged = pl.concat([allocation_rows(others), of_polls])
     of_day = judged.filter(context.day.judged)
     allocations = add_judged(gold, "gold.allocation", of_day)
     known = day.with_before("gold.allocation", "rebalance_ts", of_day, shard)
@@ -69,14 +70,17 @@ def strategy_settings(context: ReplayContext) -> StrategySettings:
     return context.settings.strategies
 
 
-def _polled_rebalances(day: DayRows, shard: Shard, context: ReplayContext, rebalances: pl.DataFrame) -> pl.DataFrame:
-    """Return the rebalances, by polls, of clients that did not record their own."""
+def _with_polls(
+    day: DayRows, shard: Shard, context: ReplayContext, rebalances: pl.DataFrame
+) -> tuple[pl.DataFrame, list[str]]:
+    """Return the rebalances that polls help to judge, and the record ids of those that logs have too."""
     assignments = polled(day.silver("assignment", shard), RUNNING_INFO)
-    of_clients = assignments.select(MEMBER).unique().join(rebalances, MEMBER, how="anti")
+    of_clients = polled_members(assignments, rebalances)
     members = member_lists(day.of_recorder("consumer_list", shard))
     queues = queue_lists(day.of_recorder("route"), context.raw["topic_config"])
-    interval_s = context.settings.findings.rebalance_interval_s
-    return observed_rebalances(assignments, members, queues, of_clients, interval_s, rebalances)
+    limits = context.settings.findings
+    observed = observed_rebalances(assignments, members, queues, of_clients, limits.rebalance_interval_s, rebalances)
+    return with_logged(observed, rebalances, members, queues, limits.clock_skew_s)
 
 
 def judge_pops(source: RowSource, shard: Shard, context: ReplayContext, gold: GoldRows) -> PopResult:

@@ -49,9 +49,9 @@ def observed_rebalances(
     """
     each = _answers_by_topic(answers(assignment).join(polled_members, MEMBER, how="semi"))
     # An answer is valid from ts to until: judge it by the lists at its start, while these are valid, and at its end.
-    begin = _with_lists(each.with_columns(pl.col("ts").alias("at")), member_lists, queue_lists)
+    begin = lists_at(each.with_columns(pl.col("ts").alias("at")), member_lists, queue_lists)
     until = pl.min_horizontal("held_until", "cid_to", "mq_to")
-    end = _with_lists(each.with_columns(pl.col("held_until").alias("at")), member_lists, queue_lists)
+    end = lists_at(each.with_columns(pl.col("held_until").alias("at")), member_lists, queue_lists)
     both = pl.concat([begin.with_columns(pl.max_horizontal("ts", until).alias("at")), end])
     judged = both.with_columns(_lacking(interval_s).alias("lacking")).with_columns(
         pl.max_horizontal("cid_from", "mq_from", "same_from").alias("stable_from")
@@ -120,8 +120,11 @@ def _is_orderly() -> pl.Expr:
     return (setting("PROP_CONSUMEORDERLY") == "true").fill_null(False)
 
 
-def _with_lists(rows: pl.DataFrame, member_lists: pl.DataFrame, queue_lists: pl.DataFrame) -> pl.DataFrame:
-    """Add cid_all, cid_from, cid_to and mq_all, mq_from, mq_to: the lists that are valid at the instant ``at``."""
+def lists_at(rows: pl.DataFrame, member_lists: pl.DataFrame, queue_lists: pl.DataFrame) -> pl.DataFrame:
+    """Add cid_all, cid_from, cid_to and mq_all, mq_from, mq_to: the lists that are valid at the instant ``at``.
+
+    ``member_lists`` and ``queue_lists`` are the frames of agreed_lists.py. A list that is over has its end, no start.
+    """
     found = rows.sort("at")
     for lists, by, name, prefix in (
         (member_lists, "consumer_group", "cid_all", "cid"),
