@@ -8,3 +8,7 @@ from mqreplay.record.network.poll_writer import RUNTIME_KEPT
 
 def test_each_poll_keeps_what_flushes_and_lags_are_judged_by() -> None:
     assert {*TEXTS, PUTS, "commitLogMaxOffset", "bootTimestamp", "brokerVersionDesc"} <= RUNTIME_KEPT
+
+
+def test_each_poll_keeps_how_full_the_disks_are() -> None:
+    assert {"commitLogDiskRatio", "consumeQueueDiskRatio"} <= RUNTIME_KEPT

@@ -24,7 +24,9 @@ from mqreplay.record.remoting.frames import SUCCESS, Answer
 FULL_MS: Final = 300_000  # interval at which all figures of a broker are written
 # The sizes are texts such as "3.3 KiB".
 SIZES: Final = frozenset({"remainHowManyDataToFlush", "remainHowManyDataToCommit"})
-RUNTIME_KEPT: Final = frozenset(FIGURES.values()) | SIZES | {"bootTimestamp", "brokerVersionDesc"}
+# A disk may fill and be cleaned within FULL_MS.
+DISKS: Final = frozenset({"commitLogDiskRatio", "consumeQueueDiskRatio"})
+RUNTIME_KEPT: Final = frozenset(FIGURES.values()) | SIZES | DISKS | {"bootTimestamp", "brokerVersionDesc"}
 
 
 class PollWriter:
