@@ -12,6 +12,7 @@ from mqreplay.decisions.pull_batch import pull_batches
 from mqreplay.decisions.replication import replication
 from mqreplay.evidence import client_clocks
 from mqreplay.evidence.brokers.broker_outages import failovers_of_shard
+from mqreplay.evidence.brokers.full_disks import full_disks
 from mqreplay.evidence.brokers.listed_brokers import CHANGES, UNLISTED
 from mqreplay.evidence.brokers.slave_configs import DRIFT
 from mqreplay.evidence.brokers.slave_reads import slave_reads
@@ -95,6 +96,7 @@ NAMES = {
     *("slow_listener", "slow_broker"),
     *("pull_refused", "send_failed", "not_stored", "sends_avoid_broker"),
     *("replication_lag", "unflushed_data", "disk_bound_catchup"),
+    "disk_full",
 }
 GROUP = {"consumer_group": pl.String}
 SPAN = {"from_ts": INSTANT, "to_ts": INSTANT}
@@ -148,6 +150,7 @@ def evidence_of(**silver: list[dict]) -> FindingEvidence:
         outages=pl.DataFrame(silver.get("outages", []), OUTAGES),
         unlisted=pl.DataFrame(silver.get("unlisted", []), UNLISTED),
         master_changes=pl.DataFrame(silver.get("master_changes", []), CHANGES),
+        full_disks=full_disks(table("broker_runtime")),
         failover_steps=table("failover_step", "gold"),
         config_drift=pl.DataFrame(silver.get("config_drift", []), DRIFT),
         blocked_locks=blocked_locks(table("queue_lock", "gold").with_columns(pl.lit(0, pl.Int64).alias("grants"))),

@@ -37,6 +37,8 @@ FIGURES: Final = {
     "send_thread_pool_queue_size": "sendThreadPoolQueueSize",
     "earliest_message_time_stamp": "earliestMessageTimeStamp",
 }
+# How full the disks of commit log and consume queues are, 0 to 1 (RunningStats).
+DISKS: Final = ("commitLogDiskRatio", "consumeQueueDiskRatio")
 COLUMNS: Final = {
     **_TYPES,
     **dict.fromkeys(FIGURES, "bigint"),

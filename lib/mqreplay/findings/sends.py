@@ -134,6 +134,7 @@ SEND_FAILED = FindingKind(
     " the send; no later try sent 143 messages.",
     causes=(
         Cause("broker_down", same=("broker_name",), after_s=120, of_master=True),
+        Cause("disk_full", same=("broker_name",), after_s=60, of_master=True),
         Cause("queue_count_changed", same=("topic",), after_s=300),
         Cause("slave_config_drift", same=("broker_name", "topic"), after_s=120),
     ),

@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields
 
 import polars as pl
 
+from mqreplay.evidence.brokers.full_disks import full_disks
 from mqreplay.evidence.brokers.slave_configs import slave_config_drift
 from mqreplay.evidence.client_clocks import client_clocks
 from mqreplay.evidence.lags.growing_lag import with_stopped
@@ -111,6 +112,7 @@ def finding_evidence(
         outages=brokers.outages,
         unlisted=brokers.unlisted,
         master_changes=brokers.master_changes,
+        full_disks=full_disks(runtime),
         failover_steps=by_driver.failover_step,
         config_drift=slave_config_drift(
             raw["topic_config"], raw["subscription_group"], snapshots, runtime, limits.config_drift_s

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from mqreplay.core.system_names import PROXY_GROUP
-from mqreplay.decode.broker_runtime import FIGURES
+from mqreplay.decode.broker_runtime import DISKS, FIGURES
 from mqreplay.errors import DecodeError, InputError
 from mqreplay.record.network.answers import table_signature
 from mqreplay.record.network.brokers_json import BrokersJson
@@ -25,8 +25,7 @@ FULL_MS: Final = 300_000  # interval at which all figures of a broker are writte
 # The sizes are texts such as "3.3 KiB".
 SIZES: Final = frozenset({"remainHowManyDataToFlush", "remainHowManyDataToCommit"})
 # A disk may fill and be cleaned within FULL_MS.
-DISKS: Final = frozenset({"commitLogDiskRatio", "consumeQueueDiskRatio"})
-RUNTIME_KEPT: Final = frozenset(FIGURES.values()) | SIZES | DISKS | {"bootTimestamp", "brokerVersionDesc"}
+RUNTIME_KEPT: Final = frozenset(FIGURES.values()) | SIZES | {*DISKS, "bootTimestamp", "brokerVersionDesc"}
 
 
 class PollWriter:
