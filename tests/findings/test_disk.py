@@ -60,3 +60,10 @@ def test_a_slave_takes_no_sends_so_its_disk_is_a_warning() -> None:
     slave = [row | {"broker_id": 1} for row in ratios("0.95", "0.6")]
     (row,) = found(*slave, *ratios("0.66", "0.66")).to_dicts()
     assert (row["severity"], row["broker_id"]) == ("warning", 1)
+
+
+def test_a_broker_that_starts_below_the_limit_has_no_mark() -> None:
+    before, after = ({"boot_ts": at(seconds)} for seconds in (-100, 8))
+    polls = [ratios("0.95")[0] | before, poll(10, {COMMIT: "0.88"}) | after, poll(15, {COMMIT: "0.88"}) | after]
+    (row,) = found(*polls).to_dicts()
+    assert (row["from_ts"], row["to_ts"]) == (at(0), at(10))
