@@ -252,8 +252,6 @@ def test_the_notes_are_these_and_no_more(found):
         ("disk_bound_catchup", "bulk-group"): 1,  # for 61 s, until it was near enough to the end
         ("slave_pull", "grow-group"): 1,  # groups new to an old topic read its start from the slave for a second
         ("slave_pull", "reset-group"): 1,
-        ("slave_pull", "mixalg-group"): 1,
-        ("slave_pull", "mixsub-group"): 1,
     }
 
 
