@@ -311,7 +311,7 @@ ORDER BY strategy, judgement
 SELECT cluster, decision, reason, sum(decisions) AS decisions
 FROM gold.replay_gap
 GROUP BY ALL
-ORDER BY decisions DESC, cluster
+ORDER BY decisions DESC, cluster, decision, reason
 """,
         "`reason` names the evidence that is missing or not exact enough. N stands for numbers that differ from row to "
         "row.",
