@@ -249,7 +249,6 @@ def test_the_notes_are_these_and_no_more(found):
         ("orphan_offset_key", "grow-group"): 2,
         ("start_from_oldest", "mixalg-group"): 1,  # new groups with CONSUME_FROM_FIRST_OFFSET on full topics
         ("start_from_oldest", "mixsub-group"): 1,
-        ("disk_bound_catchup", "bulk-group"): 1,  # for 61 s, until it was near enough to the end
         ("slave_pull", "grow-group"): 1,  # groups new to an old topic read its start from the slave for a second
         ("slave_pull", "reset-group"): 1,
     }

@@ -182,7 +182,7 @@ def test_the_story_of_a_finding(names: list[str], capsys: pytest.CaptureFixture[
         wording = WORDINGS["gold.pull_route"]
         rows = [EvidenceRow("gold.pull_route", SINCE, who(row), what(wording, row), row)]
         decisions = [str(decision("gold.pull_route", row))]
-        explanation = Explanation(one, "a rule", "", EvidenceRows(rows, 1), decisions, one, [one])
+        explanation = Explanation(one, "a rule", "", EvidenceRows(rows, 1), decisions, [("02:00:00", name)], one, [one])
         _print(explanation, 50)
         assert_shows_only(capsys.readouterr().out)
 

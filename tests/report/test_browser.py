@@ -226,7 +226,9 @@ def test_the_sample_night(night, sample_html, opened):
 def test_every_picture_of_the_sample_is_drawn_and_its_marks_lead_to_findings(sample_html, browser, tmp_path):
     page = Page(browser, sample_html, tmp_path / "report.html", SIZES[0])
     names = [e.get_attribute("id") for e in page.all("figure")]
-    assert names == ["p-when", "p-brokers", "p-lag", "p-offsets", "p-owners", "p-allocation", "p-slaves"]
+    assert names == [
+        *("p-when", "p-brokers", "p-failovers", "p-lag", "p-offsets", "p-owners", "p-allocation", "p-slaves")
+    ]
     drawn = "#p-brokers .p-down, #p-lag .p-line, #p-offsets .p-break, #p-owners .p-double, #p-owners .p-hatch"
     for css in [
         *drawn.split(", "),

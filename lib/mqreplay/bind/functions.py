@@ -266,7 +266,7 @@ is_dead_letter = BoundFunction(
     "Whether a message that a consumer sends back becomes a dead letter. retry_max_times is the setting of the group, "
     "max_reconsume_times that of the request, which counts first; NULL: the client does not say.",
     "SendMessageProcessor#consumerSendMsgBack",
-    (0, 16, 16, None),
+    (0, 16, 16, 16),
 )
 
 status_windows = BoundFunction(

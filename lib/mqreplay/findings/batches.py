@@ -45,6 +45,7 @@ DISK_BOUND_CATCHUP = FindingKind(
         Cause("offset_reset", same=GROUP_TOPIC, after_s=3600),
         Cause("start_from_oldest", same=GROUP_TOPIC, after_s=3600),
         Cause("slow_listener", same=GROUP_TOPIC, after_s=3600),
+        Cause("slave_pull", same=GROUP_TOPIC, after_s=3600, before_s=120),
     ),
 )
 MINUTE, HOUR, DAY = 60, 3_600, 86_400  # seconds

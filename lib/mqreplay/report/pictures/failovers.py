@@ -69,10 +69,12 @@ def _findings(view: PictureData, failover: Failover, rows: Sequence[Row]) -> lis
 def _panel(drawing: Drawing, failover: Failover, rows: list[Row], findings: list[Row]) -> None:
     _, name, broker_id = failover
     night = drawing.times
-    first = min(min(row["before_ts"] or row["ts"], row["ts"]) for row in rows if row["step"] == "stopped_answering")
+    # The stop may be in the night before.
+    stops = [min(row["before_ts"] or row["ts"], row["ts"]) for row in rows if row["step"] == "stopped_answering"]
+    first = min([failover[0], *stops])
     last = max(row["ts"] for row in rows)
     margin = (last - first) * MARGIN_SHARE + dt.timedelta(seconds=1)
-    drawing.times = TimeScale(NightSpan(min(first, failover[0]) - margin, last + margin))
+    drawing.times = TimeScale(NightSpan(first - margin, last + margin))
     role = "master" if broker_id == 0 else f"slave, id {broker_id}"
     drawing.y += 6
     drawing.text(8, drawing.y + 11, f"{name} · {role}", "p-t p-strong", LEFT + 100)
