@@ -21,6 +21,7 @@ from mqreplay.core.compute_pull_from import (
     compute_pull_from_where,
 )
 from mqreplay.core.query_offset import query_consumer_offset
+from mqreplay.evidence.arrays.nearest import with_nearest_row
 from mqreplay.evidence.members.membership import consumer_groups
 
 QUEUE: Final = ("client_id", "consumer_group", "topic", "broker_name", "queue_id")
@@ -136,20 +137,8 @@ def _with_ends(starts: pl.DataFrame, pull: pl.DataFrame) -> pl.DataFrame:
 
 def _with_consumer(starts: pl.DataFrame, known: pl.DataFrame) -> pl.DataFrame:
     """Add the columns OF_CONSUMER: by the heartbeat before the pull, else the next one."""
-    by = ["consumer_group", "client_id"]
-    right = known.select(*by, pl.col("ts").alias("beat_ts"), *OF_CONSUMER).sort("beat_ts")
-    joined = starts
-    for strategy in ("backward", "forward"):
-        joined = joined.join_asof(
-            right,
-            left_on="request_ts",
-            right_on="beat_ts",
-            by=by,
-            strategy=strategy,
-            suffix=f"_{strategy}",
-            check_sortedness=False,
-        )
-    return joined.with_columns(pl.coalesce(name, f"{name}_forward") for name in OF_CONSUMER)
+    beats = known.rename({"ts": "beat_ts"})
+    return with_nearest_row(starts, beats, ["consumer_group", "client_id"], "request_ts", "beat_ts", OF_CONSUMER)
 
 
 def _with_lookups(starts: pl.DataFrame, offset_lookup: pl.DataFrame) -> pl.DataFrame:

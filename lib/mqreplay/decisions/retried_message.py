@@ -18,6 +18,7 @@ from mqreplay.core.delay_level import DEFAULT_MESSAGE_DELAY_LEVEL, parse_delay_l
 from mqreplay.core.retry_topic import DLQ_GROUP_TOPIC_PREFIX as DLQ
 from mqreplay.core.retry_topic import RETRY_GROUP_TOPIC_PREFIX as RETRY
 from mqreplay.core.send_back import RetryGroup, SendBackRequest, StoredMessage, consumer_send_msg_back
+from mqreplay.evidence.arrays.nearest import with_nearest_row
 from mqreplay.evidence.members.observed_clients import setting
 from mqreplay.evidence.messages.counted_retries import with_counted_retries
 from mqreplay.evidence.messages.sent_back import RETRY_OF, first_deliveries, sent_back_messages
@@ -112,22 +113,10 @@ def expected_of(case: Mapping[str, Any]) -> tuple[str | None, int | None, int | 
 
 def _with_group(sent: pl.DataFrame, subscription_group: pl.DataFrame) -> pl.DataFrame:
     """Add retry_queue_nums and retry_max_times: by the master's copy before, else by the first one after."""
-    by = ["broker_name", "consumer_group"]
-    of_group = ["retry_queue_nums", "retry_max_times"]
     of_master = subscription_group.filter((pl.col("broker_id") == 0) & (pl.col("change") != "removed"))
-    copies = of_master.select(*by, pl.col("ts").alias("copied_ts"), *of_group).sort("copied_ts")
-    joined = sent.sort("sent_ts")
-    for strategy in ("backward", "forward"):
-        joined = joined.join_asof(
-            copies,
-            left_on="sent_ts",
-            right_on="copied_ts",
-            by=by,
-            strategy=strategy,
-            suffix=f"_{strategy}",
-            check_sortedness=False,
-        )
-    return joined.with_columns(pl.coalesce(name, f"{name}_forward") for name in of_group)
+    copies = of_master.rename({"ts": "copied_ts"})
+    by, of_group = ["broker_name", "consumer_group"], ["retry_queue_nums", "retry_max_times"]
+    return with_nearest_row(sent, copies, by, "sent_ts", "copied_ts", of_group)
 
 
 def _with_levels(sent: pl.DataFrame, broker: pl.DataFrame) -> pl.DataFrame:

@@ -50,6 +50,29 @@ def as_of(
     return left.with_columns(columns)
 
 
+def with_nearest_row(
+    left: pl.DataFrame, right: pl.DataFrame, by: Sequence[str], left_at: str, right_at: str, names: Sequence[str]
+) -> pl.DataFrame:
+    """Return ``left``, by its instants, with the columns ``names`` of the ``right`` row before, else of the one after.
+
+    The rows are those of the same ``by`` nearest to ``left_at``. A value that the row before lacks is that of the row
+    after. The column ``right_at``, and those of the row after, are added, too.
+    """
+    known = right.select(*by, right_at, *names).sort(right_at)
+    joined = left.sort(left_at, maintain_order=True)
+    for strategy in ("backward", "forward"):
+        joined = joined.join_asof(
+            known,
+            left_on=left_at,
+            right_on=right_at,
+            by=by,
+            strategy=strategy,
+            suffix=f"_{strategy}",
+            check_sortedness=False,
+        )
+    return joined.with_columns(pl.coalesce(name, f"{name}_forward") for name in names)
+
+
 def nearest(
     asked_key: Numbers, asked_at: Numbers, known_key: Numbers, known_at: Numbers, *, side: str = "before"
 ) -> Numbers:
