@@ -16,7 +16,7 @@ import polars as pl
 from mqreplay.core.slave_suggestion import TransferLimits, can_be_batch, transfer_limits
 from mqreplay.core.version import BROKER_4
 from mqreplay.decisions.slave_suggestion import FOUND
-from mqreplay.evidence.brokers.broker_descriptions import BROKER_5, BROKER_KEY, PROPERTIES
+from mqreplay.evidence.brokers.broker_descriptions import BROKER_KEY, PROPERTIES, properties_of, version_of
 from mqreplay.evidence.time_spans import with_session
 
 TABLE: Final = "gold.pull_batch"
@@ -90,11 +90,10 @@ def _limits(broker: pl.DataFrame) -> pl.DataFrame:
     last = broker.sort("ts").unique(BROKER_KEY, keep="last").with_columns(pl.col("properties").cast(PROPERTIES))
     rows = []
     for each in last.iter_rows(named=True):
-        of = transfer_limits({pair["key"]: pair["value"] for pair in each["properties"] or ()})
-        version = BROKER_5 if str(each["rocketmq_version"] or "4").startswith("5") else BROKER_4
+        of = transfer_limits(properties_of(each))
         memory = (of.max_transfer_count_on_message_in_memory, of.max_transfer_bytes_on_message_in_memory)
         disk = (of.max_transfer_count_on_message_in_disk, of.max_transfer_bytes_on_message_in_disk)
-        rows.append((each["broker_name"], each["broker_id"], *memory, *disk, version))
+        rows.append((each["broker_name"], each["broker_id"], *memory, *disk, version_of(each)))
     return pl.DataFrame(rows, LIMITS, orient="row")
 
 

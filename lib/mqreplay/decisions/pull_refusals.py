@@ -22,7 +22,14 @@ from mqreplay.core.slave_suggestion import SLAVE
 from mqreplay.core.version import BROKER_4
 from mqreplay.decisions.pull_answer import COLUMNS, MASTER, answers
 from mqreplay.evidence.arrays.frame_arrays import NOWHERE
-from mqreplay.evidence.brokers.broker_descriptions import BROKER_5, BROKER_KEY, PROPERTIES, valid_descriptions
+from mqreplay.evidence.brokers.broker_descriptions import (
+    BROKER_5,
+    BROKER_KEY,
+    PROPERTIES,
+    properties_of,
+    valid_descriptions,
+    version_of,
+)
 from mqreplay.evidence.brokers.config_copies import PLACE, ConfigCopies
 from mqreplay.evidence.members.group_states import GroupStates
 
@@ -234,7 +241,7 @@ def _brokers(row: Row | None, broker_id: int) -> Iterator[tuple[PullBroker, str]
                 version,
             )
         return
-    settings = {each["key"]: each["value"] for each in row["properties"] or ()}
+    settings = properties_of(row)
     yield (
         PullBroker(
             "",
@@ -244,7 +251,7 @@ def _brokers(row: Row | None, broker_id: int) -> Iterator[tuple[PullBroker, str]
             enable_property_filter=settings.get("enablePropertyFilter", "false").lower() == "true",
             broker_id=broker_id,
         ),
-        BROKER_5 if str(row["rocketmq_version"] or "4").startswith("5") else BROKER_4,
+        version_of(row),
     )
 
 

@@ -17,7 +17,7 @@ from mqreplay.core.flush import FlushPolicy, commit_log_policy, due_after, flush
 from mqreplay.core.replication import SYNC_MASTER, ReplicaSettings, replica_settings, replica_status
 from mqreplay.core.store_settings import is_set
 from mqreplay.core.version import BROKER_4
-from mqreplay.evidence.brokers.broker_descriptions import BROKER_5, PROPERTIES
+from mqreplay.evidence.brokers.broker_descriptions import BROKER_5, PROPERTIES, properties_of
 from mqreplay.evidence.brokers.commit_logs import (
     BEHIND,
     BROKER,
@@ -74,7 +74,7 @@ def described_stores(broker: pl.DataFrame) -> dict[tuple[str, int], Described]:
     """Return the settings of each broker, by name and id. ``broker`` is silver.broker: the last description counts."""
     found = {}
     for row in broker.sort("ts").with_columns(pl.col("properties").cast(PROPERTIES)).iter_rows(named=True):
-        named = {each["key"]: each["value"] for each in row["properties"] or ()}
+        named = properties_of(row)
         role = row["broker_role"] or ("ASYNC_MASTER" if row["broker_id"] == 0 else "SLAVE")
         is_dledger = any(is_set(named, name) for name in DLEDGER)
         found[row["broker_name"], row["broker_id"]] = Described(

@@ -15,7 +15,7 @@ from mqreplay.core.retry_topic import DLQ_GROUP_TOPIC_PREFIX, RETRY_GROUP_TOPIC_
 from mqreplay.core.topic_route import is_readable, is_writeable
 from mqreplay.evidence.arrays.keys import QUEUE
 from mqreplay.evidence.offsets.queue_ends import polled_ends
-from mqreplay.findings.shape import counted, evidence, one_or_none, whole_seconds
+from mqreplay.findings.shape import INSTANT, counted, evidence, one_or_none, whole_seconds
 
 SOURCE_TOPIC = ("source_name", "topic")
 PLACE = ("topic", "broker_name")
@@ -120,9 +120,7 @@ def _spans(topic_config: pl.DataFrame, perms: list[int], until: dt.datetime | No
     configs = topic_config.filter(pl.col("broker_id") == 0).sort("ts")
     changed = configs.with_columns(may.alias("may"), before.alias("was_allowed")).filter(may.ne_missing(before))
     end = pl.col("ts").shift(-1).over(SOURCE_TOPIC)
-    spans = changed.with_columns(
-        pl.col("ts").alias("from_ts"), pl.coalesce(end, pl.lit(until, pl.Datetime("us", "UTC"))).alias("to_ts")
-    )
+    spans = changed.with_columns(pl.col("ts").alias("from_ts"), pl.coalesce(end, pl.lit(until, INSTANT)).alias("to_ts"))
     return spans.filter(~pl.col("may") & (pl.col("to_ts") - pl.col("from_ts") >= pl.duration(seconds=least_s)))
 
 

@@ -6,7 +6,7 @@ configuration before the recorder asked for it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -68,6 +68,16 @@ def valid_descriptions(pull: pl.DataFrame, described: pl.DataFrame, by: Sequence
     since = at.copy()
     since[first] = min(request.min(initial=LATEST), at.min(initial=LATEST))
     return nearest(key, request, of_description, since)
+
+
+def properties_of(described: Mapping[str, Any]) -> dict[str, str]:
+    """Return the properties of a description, a row of silver.broker that is cast to PROPERTIES, by their keys."""
+    return {each["key"]: each["value"] for each in described["properties"] or ()}
+
+
+def version_of(described: Mapping[str, Any]) -> str:
+    """Return BROKER_5 for a description of 5.x, else BROKER_4."""
+    return BROKER_5 if str(described["rocketmq_version"] or "4").startswith("5") else BROKER_4
 
 
 def described_brokers(broker: pl.DataFrame) -> pl.DataFrame:

@@ -14,9 +14,10 @@ import polars as pl
 
 from mqreplay.core.failover_intervals import REGISTER_NAME_SERVER_PERIOD
 from mqreplay.core.route_info_manager import BROKER_CHANNEL_EXPIRED_TIME
+from mqreplay.core.store_settings import is_set
 from mqreplay.core.version import BROKER_4, version_key
 from mqreplay.errors import MqreplayError
-from mqreplay.evidence.brokers.broker_descriptions import PROPERTIES
+from mqreplay.evidence.brokers.broker_descriptions import PROPERTIES, properties_of
 
 SAME = dt.timedelta(seconds=60)  # a change of the master this near to an outage of it is one failover
 
@@ -176,18 +177,16 @@ def _polls(broker_runtime: pl.DataFrame, row: Mapping[str, Any]) -> pl.DataFrame
 def _settings(broker: pl.DataFrame) -> dict[tuple[str, int], dict[str, Any]]:
     last = broker.sort("ts").group_by("broker_name", "broker_id", maintain_order=True).last()
     return {
-        (row["broker_name"], row["broker_id"]): _of_settings(
-            row["rocketmq_version"], {each["key"]: each["value"] for each in row["properties"] or ()}
-        )
+        (row["broker_name"], row["broker_id"]): _of_settings(row["rocketmq_version"], properties_of(row))
         for row in last.select(
             "broker_name", "broker_id", "rocketmq_version", pl.col("properties").cast(PROPERTIES)
         ).rows(named=True)
     }
 
 
-def _of_settings(version: str | None, properties: Mapping[str, str | None]) -> dict[str, Any]:
+def _of_settings(version: str | None, properties: Mapping[str, str]) -> dict[str, Any]:
     """Return version, expired_time and register_period of a broker, by its settings."""
-    acts = (properties.get("enableSlaveActingMaster") or "").lower() == "true"
+    acts = is_set(properties, "enableSlaveActingMaster")
     # A broker of 5.x gives its own time only with this setting (BrokerController#registerBrokerAll).
     expired = _number(properties, "brokerNotActiveTimeoutMillis", 10_000) if acts else BROKER_CHANNEL_EXPIRED_TIME
     return {
@@ -206,6 +205,6 @@ def _known(version: str | None) -> str:
     return version or BROKER_4
 
 
-def _number(properties: Mapping[str, str | None], name: str, default: int) -> int:
-    text = (properties.get(name) or "").strip()
+def _number(properties: Mapping[str, str], name: str, default: int) -> int:
+    text = properties.get(name, "").strip()
     return int(text) if text.isdigit() and len(text) < 10 else default

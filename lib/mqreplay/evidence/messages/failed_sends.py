@@ -13,6 +13,7 @@ import polars as pl
 
 from mqreplay.core.send_retry import SEND_STATUS, Step
 from mqreplay.evidence.messages.send_outcomes import FAILED, failed
+from mqreplay.evidence.time_spans import INSTANT
 
 BUSY, STORE, BROKER, TOPIC, MESSAGE, ROUTE, SILENT, UNKNOWN = (
     *("busy", "store", "broker", "topic", "message", "route", "silent", "unknown"),
@@ -63,7 +64,7 @@ SENDS: Final[dict[str, pl.DataType]] = {
     "broker_name": pl.String(),
     "broker_id": pl.Int64(),
     "client_id": pl.String(),
-    "request_ts": pl.Datetime("us", "UTC"),
+    "request_ts": INSTANT,
     "response_code": pl.Int32(),
     "failure": pl.String(),  # words of a Refusal; null: stored, but not safely
     "send_status": pl.String(),  # of UNSAFE; null: not stored
