@@ -285,3 +285,47 @@ def test_a_retry_that_came_late_or_waited_is_not_judged_without_a_log() -> None:
 def test_the_log_goes_before_the_count() -> None:
     (row,) = judged([SENT], [TRY | {"reconsume_times": 1}], sends=[FIRST_SEND])
     assert row["reconsume_times"] == 1
+
+
+def retry(n: int, stored: float, **more: Any) -> Row:
+    """The delivery of another message's retry, at place ``n`` of the group's retry queue."""
+    place = {"queue_offset": n, "store_ts": at(stored), "ts": at(stored + 0.1), "commitlog_offset": 2000 + n}
+    return BACK | place | {"msg_id": f"m{n}", "record_id": f"back{n}"} | more
+
+
+def other_requests(*numbers: int) -> tuple[list[Row], list[Row]]:
+    sent = [SENT | {"msg_id": f"m{n}", "commitlog_offset": 600 + n, "record_id": f"sent{n}"} for n in numbers]
+    places = [{"queue_offset": 10 + n, "commitlog_offset": 600 + n} for n in numbers]
+    tries = [
+        TRY | place | {"msg_id": f"m{n}", "record_id": f"try{n}"} for n, place in zip(numbers, places, strict=True)
+    ]
+    return sent, tries
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({}, ("differ", f"{FIRST}; it did not come, and other retries came up to 40.0 s later")),
+        ({"last": retry(1, 30)}, ("undetermined", f"{FIRST}: no consume log shows it")),  # it may come within 11 s
+        ({"last": retry(2, 60)}, ("undetermined", f"{FIRST}: no consume log shows it")),  # the log lacks a message
+        ({"last": retry(1, 60, queue_id=1)}, ("undetermined", f"{FIRST}: no consume log shows it")),
+        ({"last": retry(1, 60, msg_id="x")}, ("undetermined", f"{FIRST}: no consume log shows it")),  # of whom?
+        ({"first": retry(5, 11), "last": retry(6, 60)}, ("undetermined", f"{FIRST}: no consume log shows it")),
+        ({"configs": [{"retry_queue_nums": 2}]}, ("undetermined", f"{FIRST}: no consume log shows it")),
+        ({"configs": []}, ("undetermined", f"{FIRST}: no consume log shows it")),
+    ],
+)
+def test_a_retry_that_never_came(changes: Row, expected: tuple[str, str]) -> None:
+    first, last = changes.get("first", retry(0, 20.1)), changes.get("last", retry(1, 60))
+    sent, tries = other_requests(*(int(each["record_id"][4:]) for each in (first, last)))
+    found = judged([SENT, *sent], [TRY, *tries, first, last], configs=changes.get("configs"))
+    (row,) = [each for each in found if each["record_id"] == "sent"]
+    assert verdict(row) == expected
+    assert row["late_s"] == (40.0 if expected[0] == "differ" else None)
+
+
+def test_a_message_whose_retry_was_sent_back_did_come() -> None:
+    sent, tries = other_requests(0, 1)
+    requests = [SENT, SENT | SECOND | {"record_id": "again"}, *sent]
+    found = judged(requests, [*tries, retry(0, 20.1), retry(1, 60)], sends=[FIRST_SEND])
+    assert [row["judgement"] for row in found if row["record_id"] == "sent"] == ["agree"]

@@ -107,3 +107,17 @@ def test_a_retry_waits_for_the_first_member() -> None:
 def test_no_rows_no_findings() -> None:
     assert late([]) == []
     assert letters([]) == []
+
+
+def test_a_retry_that_never_came() -> None:
+    never = {"stored_ts": None, "delivered_ts": None, "waited_s": None, "late_s": 90.0}
+    (found,) = late([never])
+    assert found["summary"] == (
+        "Group g misses 1 retry that broker b did not deliver: other retries came up to 90 s after it was due."
+    )
+    assert (found["severity"], found["from_ts"], found["to_ts"]) == ("warning", at(10), at(100))
+    found = late([never, never | {"late_s": 70.0}, {}])
+    assert {each["summary"][:23] for each in found} == {"Group g misses 2 retrie", "Group g received 1 retr"}
+    assert "after they were due" in "".join(each["summary"] for each in found)
+    assert late([never | {"late_s": 50.0}]) == late([never | {"judgement": "undetermined"}]) == []
+    assert late([never], members=[{"consumer_group": "g", "from_ts": at(50), "to_ts": at(99)}]) == []

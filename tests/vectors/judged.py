@@ -92,7 +92,6 @@ JUDGES_NOTHING: Final[Mapping[str, str]] = {
     "rebalance_lock_manager:unlock_batch": "gold.queue_lock releases locks queue by queue",
     "replication:is_slave_ok": "what a master knows of its slaves is in no poll; replica_status judges what it says",
     "retry_topic:concurrent_max_reconsume_times": SECOND_TRY,
-    "retry_topic:orderly_max_reconsume_times": SECOND_TRY,
     "route_info_manager": NAME_SERVER,
     "select_queue:select_with_faults": FAULTS,
     "select_queue:select_with_filters": FAULTS,

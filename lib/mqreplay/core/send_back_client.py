@@ -20,6 +20,9 @@ from mqreplay.core.retry_topic import (
 )
 from mqreplay.core.version import CLIENT_4, at_least
 
+SUSPEND_CURRENT_QUEUE_TIME_MILLIS = 1_000  # default of DefaultMQPushConsumer, in ms
+LEAST_SUSPEND_MS, MOST_SUSPEND_MS = 10, 30_000
+
 
 class ConsumedMessage(NamedTuple):
     """A message as a consumer holds it; ``store_host`` is the address of the broker that stored it."""
@@ -158,6 +161,18 @@ def check_reconsume_times(
         after.append(msg.reconsume_times if past and send_ok else to_int(msg.reconsume_times + 1))
     suspend = any(msg.reconsume_times < limit or not send_ok for msg in msgs)
     return ReconsumeCheck(suspend, tuple(after), tuple(sent))
+
+
+def suspend_time_millis(of_listener: int = -1, of_consumer: int = SUSPEND_CURRENT_QUEUE_TIME_MILLIS) -> int:
+    """Return how long a suspended queue waits, in ms: what the listener's context says, else the consumer's setting.
+
+    It is at least 10 ms and at most 30 s. ConsumeMessageOrderlyService#submitConsumeRequestLater.
+
+    >>> suspend_time_millis(), suspend_time_millis(0), suspend_time_millis(-1, 60_000)
+    (1000, 10, 30000)
+    """
+    millis = of_consumer if of_listener == -1 else of_listener
+    return min(max(millis, LEAST_SUSPEND_MS), MOST_SUSPEND_MS)
 
 
 def _with_origin(msg: ConsumedMessage) -> dict[str, str]:

@@ -3,7 +3,8 @@
 The broker stores it again in %RETRY%group after the delay of its level, 3 + reconsumeTimes unless the listener asked
 for one, or in %DLQ%group if no retry is left (SendMessageProcessor#consumerSendMsgBack, ScheduleMessageService). What
 comes back is seen in the consumers' log: its store_ts is the instant at which the broker put it into the retry topic.
-Without this log, the next request for the message shows that it came back.
+Without this log, the next request for the message shows that it came back. A retry never came if the log has every
+message of the retry queue, later ones too, without it.
 """
 
 from __future__ import annotations
@@ -21,7 +22,12 @@ from mqreplay.core.send_back import RetryGroup, SendBackRequest, StoredMessage, 
 from mqreplay.evidence.arrays.nearest import with_nearest_row
 from mqreplay.evidence.members.observed_clients import setting
 from mqreplay.evidence.messages.counted_retries import with_counted_retries
-from mqreplay.evidence.messages.sent_back import RETRY_OF, first_deliveries, sent_back_messages
+from mqreplay.evidence.messages.sent_back import (
+    RETRY_OF,
+    complete_retries,
+    first_deliveries,
+    sent_back_messages,
+)
 
 COLUMNS: Final = (
     *("day", "consumer_group", "topic", "broker_name", "client_id", "msg_id", "sent_ts", "response_code"),
@@ -71,7 +77,8 @@ def retried_message(
         (pl.col("topic_prefix") + pl.col("consumer_group")).alias("expected_topic"),
         (pl.col("sent_ts") + pl.duration(milliseconds="delay_ms")).alias("due_ts"),
     )
-    return _judged(_with_dead_letter_topic(_with_delivery(due, deliveries), topic_config), until).select(COLUMNS)
+    followed = _with_reading(_with_delivery(due, deliveries), deliveries)
+    return _judged(_with_dead_letter_topic(followed, topic_config), until).select(COLUMNS)
 
 
 def expected_of(case: Mapping[str, Any]) -> tuple[str | None, int | None, int | None, str]:
@@ -145,6 +152,22 @@ def _with_delivery(due: pl.DataFrame, deliveries: pl.DataFrame) -> pl.DataFrame:
     return joined.with_columns(unclear.fill_null(value=False).alias("unclear"))
 
 
+def _with_reading(rows: pl.DataFrame, deliveries: pl.DataFrame) -> pl.DataFrame:
+    """Add read_until_ts: the log has all that the group's retry queue got from the request until then; null: not known.
+
+    A retry without its request in the recording may be any message: then nothing is known.
+    """
+    sent = rows.select("consumer_group", "msg_id", "retry")
+    strange = first_deliveries(deliveries).join(sent, RETRY_OF, how="anti").select("consumer_group").unique()
+    queue = ["consumer_group", "broker_name"]
+    alone = complete_retries(deliveries).filter((pl.col("queue_id") == 0).all().over(queue))
+    asked = rows.filter((pl.col("retry_queue_nums") == 1) & (pl.col("response_code") == 0))
+    met = asked.join(strange, "consumer_group", how="anti").select("record_id", "sent_ts", *queue).join(alone, queue)
+    within = met.filter((pl.col("read_from_ts") < pl.col("sent_ts")).fill_null(value=True))
+    known = within.group_by("record_id").agg(pl.col("read_until_ts").max())
+    return rows.join(known, "record_id", how="left", maintain_order="left")
+
+
 def _with_dead_letter_topic(rows: pl.DataFrame, topic_config: pl.DataFrame) -> pl.DataFrame:
     """Add has_dlq: a copy of a topics.json of the broker has the group's dead letter topic."""
     made = topic_config.filter(pl.col("topic").str.starts_with(DLQ) & (pl.col("change") != "removed"))
@@ -172,12 +195,15 @@ def _judged(rows: pl.DataFrame, until: dt.datetime | None) -> pl.DataFrame:
     is_dead = pl.col("topic_prefix") == DLQ
     again_ms = (pl.col("again_ts") - pl.col("due_ts")).dt.total_milliseconds()
     is_back = pl.col("delivered_ts").is_not_null()
+    by_listener = pl.col("delay_level").is_null()
     refused = pl.col("response_code").fill_null(0) != 0
+    missed_ms = (pl.col("read_until_ts") - pl.col("due_ts")).dt.total_milliseconds()
+    is_missed = ~is_back & ~is_dead & (missed_ms > LATE_MS) & ~by_listener
     after_end = pl.lit(value=False) if until is None else pl.col("due_ts") > until
     early = is_back & (pl.col("most_ms") < -EARLY_MS)
-    by_listener = pl.col("delay_level").is_null()
     why = pl.col("why")
     seconds = pl.col("late_s").abs().round(1)
+    missed = pl.format("{}; it did not come, and other retries came up to {} s later", why, (missed_ms / 1000).round(1))
     verdicts = (
         (refused, "undetermined", pl.format("the broker refused the message (code {})", "response_code")),
         (pl.col("topic_prefix").is_null(), "undetermined", why),
@@ -187,6 +213,7 @@ def _judged(rows: pl.DataFrame, until: dt.datetime | None) -> pl.DataFrame:
         (is_dead, "undetermined", pl.format("{}; no copy of topics.json shows the dead letter topic", why)),
         (by_listener & ~is_back, "undetermined", pl.lit("neither the request nor a retry of the message was recorded")),
         (~is_back & (again_ms <= LATE_MS), "agree", pl.format("{}; then it was sent back again", why)),
+        (is_missed, "differ", missed),
         (~is_back & after_end, "undetermined", pl.format("{}: due after the end of the recording", why)),
         (~is_back, "undetermined", pl.format("{}: no consume log shows it", why)),
         (by_listener & (early | pl.col("is_late")), "undetermined", pl.lit("the requested delay level is not known")),
@@ -198,4 +225,8 @@ def _judged(rows: pl.DataFrame, until: dt.datetime | None) -> pl.DataFrame:
         matches = condition.fill_null(value=False)
         judgement = pl.when(matches).then(pl.lit(verdict)).otherwise(judgement)
         reason = pl.when(matches).then(words).otherwise(reason)
-    return timed.with_columns(judgement.alias("judgement"), reason.alias("reason"))
+    decided = timed.with_columns(judgement.alias("judgement"), reason.alias("reason"))
+    overdue_s = (missed_ms / 1000).round(3)
+    return decided.with_columns(
+        pl.when((pl.col("judgement") == "differ") & ~is_back).then(overdue_s).otherwise("late_s").alias("late_s")
+    )

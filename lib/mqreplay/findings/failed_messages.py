@@ -67,9 +67,11 @@ DEAD_LETTER = FindingKind(
 LATE_RETRY = FindingKind(
     name="late_retry",
     find_in_findings=find_late_retries,
-    meaning="A message that was sent back came again much later than its delay level says. Either the broker put it"
-    " late into the retry topic, because its schedule service was behind or slow, or it waited there for a consumer.",
-    rule="A retry was received more than late_retry_s seconds after its due time, and its request was recorded. It does"
+    meaning="A message that was sent back came again much later than its delay level says, or never. Either the broker"
+    " put it late into the retry topic, because its schedule service was behind or slow, or it waited there for a"
+    " consumer.",
+    rule="A retry was received more than late_retry_s seconds after its due time, and its request was recorded. Or it"
+    " never came: the log has every message of the retry queue until that time, also later ones, without it. It does"
     " not count if its master was down meanwhile, if the group had no member when it was due, or if another finding"
     " says why the group did not consume. It is info if the broker was in time, and the message waited for a consumer.",
     follows="ScheduleMessageService#executeOnTimeup",
@@ -146,12 +148,20 @@ def late_retries(
 
     Late retries of one group and broker with at most ``gap_s`` seconds between them are one finding.
     """
+    never = pl.col("delivered_ts").is_null() & (pl.col("judgement") == "differ") & pl.col("due_ts").is_not_null()
     total_s = (pl.col("delivered_ts") - pl.col("due_ts")).dt.total_milliseconds() / 1000
-    requested = retried_messages.filter(pl.col("delay_level").is_not_null() & pl.col("stored_ts").is_not_null())
-    late = requested.with_columns(total_s.alias("total_s")).filter(pl.col("total_s") > late_s)
+    requested = retried_messages.filter(
+        pl.col("delay_level").is_not_null() & (pl.col("stored_ts").is_not_null() | never)
+    )
+    until_ts = pl.col("due_ts") + pl.duration(milliseconds=(pl.col("late_s") * 1000).cast(pl.Int64))
+    late = requested.with_columns(
+        never.alias("never"),
+        pl.when(never).then("late_s").otherwise(total_s).alias("total_s"),
+        pl.when(never).then(until_ts).otherwise("delivered_ts").alias("delivered_ts"),
+    ).filter(pl.col("total_s") > late_s)
     open_rows = _unexplained(late, found).join(_unattended(late, members), "record_id", how="anti")
     broker_late = pl.col("late_s") > late_s
-    by = (*GROUP, "broker_name")
+    by = (*GROUP, "broker_name", "never")
     merged = (
         with_session(open_rows.with_columns(broker_late.alias("broker_late")), by, "due_ts", "delivered_ts", gap_s)
         .group_by(*by, "session")
@@ -167,12 +177,20 @@ def late_retries(
     )
     stored = pl.format(" the broker stored them up to {} s late.", pl.col("late_s").round().cast(pl.Int64))
     waited = pl.format(" they waited up to {} s in {}.", pl.col("waited_s").round().cast(pl.Int64), "topic")
+    seconds = pl.col("total_s").round().cast(pl.Int64)
+    came = pl.format(" up to {} s later than their delay levels say:", seconds)
+    due = pl.when(pl.col("messages") == 1).then(pl.lit("it was due")).otherwise(pl.lit("they were due"))
+    missing = pl.format(
+        " that broker {} did not deliver: other retries came up to {} s after {}.", "broker_name", seconds, due
+    )
     summary = pl.concat_str(
-        pl.format("Group {} received ", "consumer_group"),
+        pl.format("Group {} ", "consumer_group"),
+        pl.when("never").then(pl.lit("misses ")).otherwise(pl.lit("received ")),
         pl.col("messages").cast(pl.String),
         pl.when(pl.col("messages") == 1).then(pl.lit(" retry")).otherwise(pl.lit(" retries")),
-        pl.format(" up to {} s later than their delay levels say:", pl.col("total_s").round().cast(pl.Int64)),
-        pl.when(pl.col("broker_late")).then(stored).otherwise(waited),
+        pl.when("never")
+        .then(missing)
+        .otherwise(pl.concat_str(came, pl.when(pl.col("broker_late")).then(stored).otherwise(waited))),
     )
     severity = pl.when(pl.col("broker_late")).then(pl.lit("warning")).otherwise(pl.lit("info"))
     return finding(merged, LATE_RETRY, cluster, severity=severity, summary=summary)

@@ -17,6 +17,7 @@ from mqreplay.decisions.replication import Replication, replication
 from mqreplay.decisions.retried_message import retried_message
 from mqreplay.decisions.slave_copy import slave_copy
 from mqreplay.decisions.slave_copy import stored_rows as stored_copies
+from mqreplay.decisions.suspended_message import suspended_messages
 from mqreplay.evidence.lags.unfinished_pulls import long_unfinished
 from mqreplay.evidence.members.observed_clients import answers
 from mqreplay.replay.broker_evidence import BrokerEvidence
@@ -85,7 +86,13 @@ def driver_decisions(
     configs = (raw["subscription_group"], raw["topic_config"], raw["broker"])
     by_pop = answers(small["assignment"]).filter("by_pop").select("consumer_group")
     silent = pl.concat([clients.unshared_groups.select("consumer_group"), by_pop])
-    retried = retried_message(sent, back, sends.first_places, *configs, silent, recorded.recorded_until)
+    until = recorded.recorded_until
+    retried = pl.concat(
+        [
+            retried_message(sent, back, sends.first_places, *configs, silent, until),
+            suspended_messages(deliveries.suspended_deliveries, small["assignment"], until),
+        ]
+    )
     rounds = rebalance_round(
         *(clients.owners, clients.members, small["rebalance"]),
         None if "consume_log" in recorded.missing else deliveries.repeated_deliveries,

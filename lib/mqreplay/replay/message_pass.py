@@ -20,6 +20,7 @@ from mqreplay.evidence.messages.deliveries import (
 )
 from mqreplay.evidence.messages.failed_sends import failed_messages
 from mqreplay.evidence.messages.sent_back import retry_deliveries
+from mqreplay.evidence.messages.suspended import suspended_deliveries
 from mqreplay.evidence.offsets.queue_events import stored_commits
 from mqreplay.findings.sends import send_runs
 from mqreplay.lake.buckets import key_of
@@ -47,6 +48,7 @@ class DeliveryResult:
     max_reconsume_times: pl.DataFrame
     failed_messages: pl.DataFrame  # send_runs
     retry_deliveries: pl.DataFrame
+    suspended_deliveries: pl.DataFrame
 
 
 @dataclass(frozen=True)
@@ -88,6 +90,7 @@ def judge_deliveries(source: RowSource, shard: Shard, shared: DeliveryInput, gol
         max_reconsume_times_of_shard(consume),
         send_runs(failed_messages(produce), shared.context.settings.findings.same_cause_gap_s),
         retry_deliveries(consume),
+        suspended_deliveries(consume),
     )
     return ScopedDeliveries(deliveries, scope_of_shard(produce, consume, stored_commits(commits), changes, unshared))
 

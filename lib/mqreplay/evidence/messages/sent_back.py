@@ -62,6 +62,33 @@ def sent_back_messages(send_back: pl.DataFrame, deliveries: pl.DataFrame, silent
     )
 
 
+def complete_retries(deliveries: pl.DataFrame) -> pl.DataFrame:
+    """Return the spans of time in which the log has every message that a broker put into a group's retry queue.
+
+    Columns: consumer_group, broker_name, queue_id, read_from_ts (null: from its first message on), read_until_ts; true
+    by the clocks of both the broker and the consumer. ``deliveries`` are rows of `retry_deliveries`.
+    """
+    own_topic = pl.col("queue_topic") == pl.lit(RETRY_GROUP_TOPIC_PREFIX) + pl.col("consumer_group")
+    named = deliveries.filter(own_topic).drop_nulls(["queue_offset", "store_ts", "msg_id", "reconsume_times"])
+    queue = ["consumer_group", "broker_name", "queue_id"]
+    stored = (
+        named.sort(*queue, "queue_offset", "ts")
+        .unique([*queue, "queue_offset"], keep="first")
+        .sort(*queue, "queue_offset")
+    )
+    follows = (pl.col("queue_offset") == pl.col("queue_offset").shift() + 1) & (
+        pl.col("store_ts") >= pl.col("store_ts").shift()
+    )
+    runs = stored.with_columns((~follows.over(queue).fill_null(value=False)).cum_sum().over(queue).alias("run"))
+    spans = runs.group_by(*queue, "run", maintain_order=True).agg(
+        pl.when(pl.col("queue_offset").first() > 0)
+        .then(pl.max_horizontal("store_ts", "ts").first())
+        .alias("read_from_ts"),
+        pl.min_horizontal("store_ts", "ts").last().alias("read_until_ts"),
+    )
+    return spans.drop("run")
+
+
 def first_deliveries(deliveries: pl.DataFrame) -> pl.DataFrame:
     """Return the first delivery of each retry: consumer_group, msg_id, retry, stored_ts, delivered_ts."""
     of_retries = deliveries.filter(pl.col("queue_topic").str.starts_with(RETRY_GROUP_TOPIC_PREFIX))
