@@ -26,6 +26,19 @@ ON_ARRAYS: Final[Mapping[str, Arrays]] = {
     "missing_offsets": Arrays("gold.failover_exposure", RULES),
     "offset_evidence": Arrays("gold.offset_continuity", RULES),
     "offset_suspect": Arrays("gold.offset_continuity", RULES),
+    **dict.fromkeys(
+        (
+            "offset_store:RemoteBrokerOffsetStore.update_offset",
+            "offset_store:compare_and_increase_only",
+            "offset_store:update_offset",
+            "process_queue:ProcessQueue.commit",
+            "process_queue:ProcessQueue.make_message_to_consume_again",
+            "process_queue:ProcessQueue.put_message",
+            "process_queue:ProcessQueue.remove_message",
+            "process_queue:ProcessQueue.take_messages",
+        ),
+        Arrays("gold.committed_offset", "tests/decisions/test_committed_offset.py"),
+    ),
     "queue_progress": Arrays("gold.queue_progress", RULES),
     "skip": Arrays("gold.finding (offset_jump)", RULES),
     "stale_copy": Arrays("gold.finding (stale_slave_offsets)", RULES),
@@ -47,7 +60,7 @@ ON_ARRAYS: Final[Mapping[str, Arrays]] = {
 IN_SLAVE: Final = "one turn of a slave's timer; the copies that it leaves judge gold.slave_copy"
 STORE: Final = "needs the broker's commit log and consume queues, which no recording holds; its parts judge"
 TABLE_OF_BROKER: Final = "the offset table in a broker's memory; its copies and commits judge gold.offset_continuity"
-IN_CLIENT: Final = "state inside of a client; what leaves it are commits, judged in gold.offset_continuity"
+IN_CLIENT: Final = "state inside of a client; what leaves it are commits, judged in gold.committed_offset"
 CACHE: Final = "the cache inside of a client, message by message; what clients report of it judges gold.flow_control"
 REBALANCE: Final = "a step inside of a client; the queues that it leaves judge gold.allocation and gold.rebalance_round"
 FAULTS: Final = (

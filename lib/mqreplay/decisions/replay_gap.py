@@ -39,6 +39,7 @@ NEEDED: Mapping[str, tuple[Need, ...]] = {
     "gold.failover_step": (Need("broker_runtime"), Need("routes")),
     "gold.delivery_audit": (Need("consume_log"), Need("produce_log")),
     "gold.retried_message": (Need("consume_log"),),
+    "gold.committed_offset": (Need("consume_log"), Need("offset_commits")),
 }
 KEY = ("decision", "evidence", "day", *PLACE, "reason")
 

@@ -50,6 +50,7 @@ class FindingEvidence:
     asked_resets: pl.DataFrame
     standstills: pl.DataFrame  # standstills.standstill_spans
     held_standstills: pl.DataFrame
+    passed_commits: pl.DataFrame  # rows of gold.committed_offset
     stalled_flow: pl.DataFrame  # rows of gold.flow_control that are part of a stall
     outages: pl.DataFrame  # broker_outages
     unlisted: pl.DataFrame  # listed_brokers.unlisted_brokers, for long

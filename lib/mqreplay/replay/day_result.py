@@ -43,6 +43,7 @@ class DayTables:
     delivery_audit: pl.DataFrame
     failover_step: pl.DataFrame
     flow_control: pl.DataFrame
+    committed_offset: pl.DataFrame
     queue_lock: pl.DataFrame
     retried_message: pl.DataFrame
     rebalance_round: pl.DataFrame
@@ -108,6 +109,7 @@ def finding_evidence(
         asked_resets=breaks.asked_resets,
         standstills=standstills,
         held_standstills=held_standstills(standstills, queues.refused_pulls, clients.owners, limits.stuck_s),
+        passed_commits=by_driver.committed_offset,
         stalled_flow=by_driver.flow.filter(pl.col("stalled_by").is_not_null()),
         outages=brokers.outages,
         unlisted=brokers.unlisted,

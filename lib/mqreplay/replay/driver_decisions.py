@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from mqreplay.decisions.committed_offset import offsets_in_memory
+from mqreplay.decisions.committed_offset import stored_rows as stored_offsets
 from mqreplay.decisions.failover_step import Seen, failover_steps, judged_steps
 from mqreplay.decisions.flow_control import client_flow, pulled_flow
 from mqreplay.decisions.flow_control import stored_rows as stored_flow
@@ -42,6 +44,7 @@ class DriverDecisions:
     failover_step: pl.DataFrame
     flow: pl.DataFrame
     flow_control: pl.DataFrame
+    committed_offset: pl.DataFrame
     locks: pl.DataFrame
     queue_lock: pl.DataFrame
     retried_message: pl.DataFrame
@@ -62,10 +65,11 @@ def driver_decisions(
     deliveries: DeliveryResult,
     sends: SendResult,
     exposure: pl.DataFrame,
+    known: pl.DataFrame,
 ) -> DriverDecisions:
     """Judge steps of failovers, flow control, locks, retries, rebalances, flushes and slaves' copies.
 
-    ``exposure`` has the rows of gold.failover_exposure.
+    ``exposure`` has the rows of gold.failover_exposure, ``known`` is the frame of queue_start.consumers.
     """
     small, limits, judged = context.small, context.settings.findings, context.day.judged
     pulls = queues.pulls
@@ -80,6 +84,8 @@ def driver_decisions(
     unfinished = long_unfinished(queues.offsets.unfinished_pulls, brokers.outages, limits.stuck_s)
     observed = client_flow(small["assignment"], small["topic_stats"], small["flow_control"], limits.stuck_s)
     flow = pl.concat([observed, pulled_flow(unfinished)])
+    in_memory = offsets_in_memory(observed, known)
+    committed = pl.concat([deliveries.passed_commits, stored_offsets(in_memory)])
     runtime = context.raw["broker_runtime"]
     locks = queue_lock(small["lock"], runtime, clients.members, context.starts, context.day.since)
     raw, sent, back = context.raw, small["send_back"], deliveries.retry_deliveries
@@ -110,6 +116,7 @@ def driver_decisions(
         failover_step=steps,
         flow=flow,
         flow_control=stored_flow(flow),
+        committed_offset=committed,
         locks=locks,
         queue_lock=stored_locks(locks),
         retried_message=retried,
@@ -121,6 +128,8 @@ def driver_decisions(
         counted=[
             counted_rows("gold.failover_step", judged_steps(steps.filter(judged))),
             counted_rows("gold.flow_control", flow.filter(judged)),
+            deliveries.commits,
+            counted_rows("gold.committed_offset", in_memory.filter(judged)),
             counted_rows("gold.queue_lock", locks.filter(judged)),
             counted_rows("gold.retried_message", retried.filter(judged)),
             counted_rows("gold.replication", polls.filter(judged)),

@@ -19,6 +19,7 @@ JUDGED = {
     "gold.pull_answer": "request_ts",
     "gold.failover_step": "ts",
     "gold.flow_control": "ts",
+    "gold.committed_offset": "ts",
     "gold.queue_lock": "ts",
     "gold.send_attempt": "request_ts",
     "gold.retried_message": "sent_ts",

@@ -7,6 +7,7 @@ from typing import Final
 
 import polars as pl
 
+from mqreplay.decisions.committed_offset import committed_offsets, stored_rows
 from mqreplay.decisions.delivery_audit import message_counts_of_shard
 from mqreplay.engines.passes import GoldRows, Pass, PassTable
 from mqreplay.engines.rows import RowSource
@@ -26,6 +27,7 @@ from mqreplay.findings.sends import send_runs
 from mqreplay.lake.buckets import key_of
 from mqreplay.replay.context import ReplayContext
 from mqreplay.replay.day import DayRows
+from mqreplay.replay.judged_rows import JudgedRows, counted_rows
 from mqreplay.replay.queue_tables import OFFSETS_BEFORE, SILVER, SNAPSHOTS
 
 MESSAGE: Final = key_of(("msg_id",))
@@ -33,10 +35,12 @@ MESSAGE: Final = key_of(("msg_id",))
 
 @dataclass(frozen=True)
 class DeliveryInput:
-    """The context, and the broadcasting groups."""
+    """The context, the broadcasting groups, the consumers of groups, and whether any delivery was logged."""
 
     context: ReplayContext
     unshared_groups: pl.DataFrame
+    consumers: pl.DataFrame  # queue_start.consumers
+    has_log: bool
 
 
 @dataclass(frozen=True)
@@ -49,6 +53,8 @@ class DeliveryResult:
     failed_messages: pl.DataFrame  # send_runs
     retry_deliveries: pl.DataFrame
     suspended_deliveries: pl.DataFrame
+    commits: JudgedRows
+    passed_commits: pl.DataFrame  # rows of gold.committed_offset
 
 
 @dataclass(frozen=True)
@@ -84,6 +90,8 @@ def judge_deliveries(source: RowSource, shard: Shard, shared: DeliveryInput, gol
         day.silver(name, shard, skew) for name in ("produce", "offset_commit", "offset_change")
     )
     consume = with_queue_topic(day.silver("consume", shard, skew))
+    committed = committed_offsets(commits if shared.has_log else commits.clear(), consume, shared.consumers)
+    of_day = committed.filter(shared.context.day.judged)
     deliveries = DeliveryResult(
         repeated_deliveries(consume, unshared),
         redelivered_messages(consume),
@@ -91,6 +99,8 @@ def judge_deliveries(source: RowSource, shard: Shard, shared: DeliveryInput, gol
         send_runs(failed_messages(produce), shared.context.settings.findings.same_cause_gap_s),
         retry_deliveries(consume),
         suspended_deliveries(consume),
+        counted_rows("gold.committed_offset", of_day),
+        stored_rows(committed),
     )
     return ScopedDeliveries(deliveries, scope_of_shard(produce, consume, stored_commits(commits), changes, unshared))
 

@@ -193,11 +193,14 @@ class Replay:
         shards = deal(count_buckets(buckets(asked, TOPIC)))
         return merged(list(self.runner.run(SEND_PASS, shards, shared)))
 
-    def _judge_messages(self, queues: JudgedQueues, continuity: pl.DataFrame, unshared: pl.DataFrame) -> JudgedMessages:
+    def _judge_messages(
+        self, queues: JudgedQueues, continuity: pl.DataFrame, unshared: pl.DataFrame, known: pl.DataFrame
+    ) -> JudgedMessages:
         context = queues.context
         logged = int(queues.result.logged_counts["rows"].sum())
         shards = queues.shards if logged else queues.shards[:1]
-        made = list(self.runner.run(DELIVERY_PASS, shards, DeliveryInput(context.with_tables(), unshared)))
+        shared_deliveries = DeliveryInput(context.with_tables(), unshared, known, logged > 0)
+        made = list(self.runner.run(DELIVERY_PASS, shards, shared_deliveries))
         scope = audit_scope([each.scope for each in made])
         subscriptions = subscribed_expressions(context.small["heartbeat"])
         versions = known_versions(context.raw["broker"])
@@ -216,13 +219,16 @@ class Replay:
         has_pushes = "server_requests" not in recorded.missing
         breaks = break_evidence(context, queues, brokers, clients.possible_owners, has_pushes)
         continuity = rows.with_before("gold.offset_continuity", "to_ts", breaks.breaks)
-        messages = self._judge_messages(judged, continuity, unshared)
+        known = consumers(polled.heartbeat)
+        messages = self._judge_messages(judged, continuity, unshared, known)
         status = group_status([queues.offsets.status], self.settings.replay.status_window_s)
         status = outside(status, "to_ts", polled.holes)
         unwatched = polled.unwatched(clients.members, small["assignment"], small["rebalance"], owners, unshared)
         gaps = recording_gaps(context, recorded, clients, unwatched, brokers.outages, status, queues.pull_counts)
         exposure = failover_exposure(runtime, lacked_by_minute([queues.offsets.lacked]))
-        by_driver = driver_decisions(context, recorded, clients, brokers, queues, messages.deliveries, sends, exposure)
+        by_driver = driver_decisions(
+            context, recorded, clients, brokers, queues, messages.deliveries, sends, exposure, known
+        )
         decided = _decided(queues, groups, pops, sends, by_driver)
         tables = DayTables(
             group_status=status,
@@ -233,6 +239,7 @@ class Replay:
             delivery_audit=messages.audit,
             failover_step=by_driver.failover_step,
             flow_control=by_driver.flow_control,
+            committed_offset=by_driver.committed_offset,
             queue_lock=by_driver.queue_lock,
             retried_message=by_driver.retried_message,
             rebalance_round=by_driver.rebalance_round,

@@ -43,6 +43,7 @@ DECISION_KINDS: Final = (
     DecisionKind("gold.queue_start", "start of a queue", "starts of queues"),
     DecisionKind("gold.failover_step", "step of a failover", "steps of failovers"),
     DecisionKind("gold.flow_control", "cache of a queue", "caches of queues"),
+    DecisionKind("gold.committed_offset", "committed offset", "committed offsets"),
     DecisionKind("gold.queue_lock", "lock of a queue", "locks of queues"),
     DecisionKind("gold.send_attempt", "try of a send", "tries of sends"),
     DecisionKind("gold.retried_message", "message sent back", "messages sent back"),

@@ -126,6 +126,16 @@ WORDINGS: Mapping[str, Wording] = {
             ("{judgement}: {reason}", "{judgement}"),
         ),
     ),
+    "gold.committed_offset": Wording(
+        "ts",
+        (
+            QUEUE,
+            "offset {committed_offset:,} committed",
+            "offset {unfinished_offset:,} not finished",
+            "finished {finished_ts}",
+            ("{judgement}: {reason}", "{judgement}"),
+        ),
+    ),
     "gold.retried_message": Wording(
         "sent_ts",
         (
