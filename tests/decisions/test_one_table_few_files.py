@@ -38,7 +38,7 @@ MOST_FILES = {
     "gold.pull_answer": 5,
     "gold.pull_batch": 6,
     "gold.pull_route": 6,
-    "gold.queue_lock": 3,
+    "gold.queue_lock": 4,
     "gold.queue_owner": 4,
     "gold.queue_progress": 6,
     "gold.queue_start": 7,

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import datetime as dt
+import random
 from typing import Any
 
 import polars as pl
 import pytest
 
+from mqreplay.core.message_queue import MessageQueue
+from mqreplay.core.rebalance_lock_manager import try_lock_batch, unlock_batch
 from mqreplay.decisions import queue_lock as judged
 from mqreplay.decisions.queue_lock import GRANTED, REFUSED, queue_lock, stored_rows
 from silver_moments import at
@@ -45,11 +48,18 @@ def members(*clients: str) -> pl.DataFrame:
 
 
 def verdicts(
-    *requests: Row, runtime: pl.DataFrame | None = None, group: pl.DataFrame | None = None, start: dt.datetime = START
+    *requests: Row,
+    runtime: pl.DataFrame | None = None,
+    group: pl.DataFrame | None = None,
+    start: dt.datetime = START,
+    settings: dict[str, str] | None = None,
 ) -> list[Row]:
     lock = rows("silver.lock", {}, requests)
     polls = boots(-500) if runtime is None else runtime
-    made = queue_lock(lock, polls, members() if group is None else group, [start], start)
+    described = [] if settings is None else [{"broker_name": "b", "broker_id": 0, "properties": settings}]
+    made = queue_lock(
+        lock, polls, rows("silver.broker", {}, described), members() if group is None else group, [start], start
+    )
     return made.sort("ts").rows(named=True)
 
 
@@ -127,7 +137,7 @@ def test_another_broker_of_the_name_has_its_own_locks() -> None:
 
 def test_locks_from_before_a_gap_in_the_recording_are_no_evidence() -> None:
     lock = rows("silver.lock", {}, [asks("a", 0), asks("b", 30)])
-    made = queue_lock(lock, boots(-500), members(), [START, at(20)], START).sort("ts")
+    made = queue_lock(lock, boots(-500), rows("silver.broker", {}, []), members(), [START, at(20)], START).sort("ts")
     assert made["reason"].to_list()[-1] == judged.AT_START
 
 
@@ -145,10 +155,42 @@ def test_queues_of_a_request_are_judged_one_by_one() -> None:
 
 def test_granted_locks_that_agree_are_only_counted() -> None:
     lock = rows("silver.lock", {}, [asks("a", 0), asks("b", 30, False), asks("b", 31, None)])
-    made = queue_lock(lock, boots(-500), members(), [START], START)
+    made = queue_lock(lock, boots(-500), rows("silver.broker", {}, []), members(), [START], START)
     assert len(made) == 3
     assert stored_rows(made).sort("ts")["actual"].to_list() == [REFUSED, None]
 
 
 def test_without_requests_there_is_nothing() -> None:
     assert verdicts() == []
+
+
+def test_other_brokers_must_agree_in_strict_mode() -> None:
+    requests = (asks("a", 0), releases("a", 20), asks("b", 40, False))
+    strict = {"lockInStrictMode": "true", "totalReplicas": "2"}
+    assert last(*requests, settings=strict) == ("undetermined", GRANTED, judged.STRICT)
+    granted = (*requests[:2], asks("b", 40))
+    assert last(*granted, settings=strict) == ("agree", GRANTED, "no client has the lock")
+    assert last(*requests, settings=strict | {"totalReplicas": "1"})[0] == "differ", "one broker is a quorum"
+    assert last(*requests, settings={"totalReplicas": "2"})[0] == "differ"
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_batches_of_requests_are_decided_as_by_core(seed: int) -> None:
+    """Random requests for several queues at once, answered by core's class; then one answer that it does not give."""
+    chance, table, requests = random.Random(seed), {}, [releases("x", -400)]
+    queues = [MessageQueue("t", "b", queue_id) for queue_id in range(3)]
+    for second in range(0, 600, 15):
+        client, wanted = chance.choice("abc"), chance.sample(queues, chance.randint(1, 3))
+        now = second * 1000 + 10
+        if chance.random() < 0.25:
+            table = dict(unlock_batch(table, wanted, client))
+            requests.append(releases(client, second) | {"mq_set": wanted})
+            continue
+        locked, table = try_lock_batch(table, wanted, client, now)
+        if second == 585:
+            locked = frozenset(wanted) - locked
+        requests.append(asks(client, second) | {"mq_set": wanted, "lock_ok_mq_set": sorted(locked)})
+    found = verdicts(*requests)
+    assert {row["judgement"] for row in found if row["ts"] < at(585)} <= {"agree", "undetermined"}
+    assert {row["reason"] for row in found if row["judgement"] == "undetermined"} <= {judged.AT_EXPIRY}
+    assert {row["judgement"] for row in found if row["ts"] == at(585)} <= {"differ", "undetermined"}

@@ -50,6 +50,10 @@ ON_ARRAYS: Final[Mapping[str, Arrays]] = {
     "pull_node:PullFromWhichNodeTable.recalculate_pull_from_which_node": Arrays(
         "gold.pull_route", "tests/decisions/test_pull_route.py"
     ),
+    **dict.fromkeys(
+        ("rebalance_lock_manager:try_lock_batch", "rebalance_lock_manager:unlock_batch"),
+        Arrays("gold.queue_lock", "tests/decisions/test_queue_lock.py"),
+    ),
     "retry_topic:topic_of_queue": Arrays("gold.delivery_audit", "tests/evidence/test_queue_topic.py"),
     "slave_suggestion:check_in_disk_by_commit_offset": Arrays(
         "gold.pull_batch", "tests/decisions/test_slave_suggestion.py"
@@ -101,8 +105,6 @@ JUDGES_NOTHING: Final[Mapping[str, str]] = {
     "process_queue": CACHE,
     "pull_node:find_broker_address_in_publish": "the address of a send; gold.send_attempt judges its broker",
     "rebalance": REBALANCE,
-    "rebalance_lock_manager:try_lock_batch": "a batch of try_lock, which judges gold.queue_lock queue by queue",
-    "rebalance_lock_manager:unlock_batch": "gold.queue_lock releases locks queue by queue",
     "replication:is_slave_ok": "what a master knows of its slaves is in no poll; replica_status judges what it says",
     "retry_topic:concurrent_max_reconsume_times": SECOND_TRY,
     "route_info_manager": NAME_SERVER,

@@ -70,6 +70,18 @@ def try_lock_batch(table: LockTable, mqs: Iterable[MessageQueue], client_id: str
     return Locked(frozenset(granted), {**table, **granted})
 
 
+def lock_quorum(lock_in_strict_mode: bool, total_replicas: int = 1) -> int:
+    """Return how many brokers of a name, the asked one among them, must lock a queue before the answer grants it.
+
+    More than 1 only since 5.0, with lockInStrictMode. The asked broker passes on only what it locked itself, and keeps
+    that lock also if too few others agree. AdminBrokerProcessor#lockBatchMQ.
+
+    >>> lock_quorum(False, 3), lock_quorum(True), lock_quorum(True, 2), lock_quorum(True, 3)
+    (1, 1, 2, 2)
+    """
+    return total_replicas // 2 + 1 if lock_in_strict_mode else 1
+
+
 def unlock_batch(table: LockTable, mqs: Iterable[MessageQueue], client_id: str) -> LockTable:
     """Return the locks after UNLOCK_BATCH_MQ: only the client's own ones go. RebalanceLockManager#unlockBatch.
 

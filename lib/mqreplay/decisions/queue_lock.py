@@ -2,6 +2,7 @@
 
 A broker gives the lock of a queue unless another client of the group has it, and renewed it within 60 s. Who has it
 follows from the answers before: a grant makes a holder, its own UNLOCK_BATCH_MQ and a start of the broker remove it.
+With lockInStrictMode, other brokers of the name must agree to a grant, and a refusal may leave a lock.
 Locks granted as expected are only counted, in gold.judgement.
 """
 
@@ -13,8 +14,9 @@ from typing import Final
 
 import polars as pl
 
-from mqreplay.core.rebalance_lock_manager import REBALANCE_LOCK_MAX_LIVE_TIME, LockEntry, try_lock
+from mqreplay.core.rebalance_lock_manager import REBALANCE_LOCK_MAX_LIVE_TIME, LockEntry, lock_quorum, try_lock
 from mqreplay.evidence.members.membership import MEMBER
+from mqreplay.evidence.members.observed_clients import setting
 from mqreplay.evidence.time_spans import INSTANT, with_epoch
 
 LOCK, UNLOCK = "LOCK_BATCH_MQ", "UNLOCK_BATCH_MQ"
@@ -54,21 +56,24 @@ CROSSED: Final = "requests of two clients were sent at about the same time"
 UNANSWERED: Final = "a request without a recorded answer may have changed the lock"
 UNRECORDED: Final = "the locks of a client of the group were not recorded"
 NO_UNLOCKS: Final = "releases of locks were not recorded"
+STRICT: Final = "the locks of the other brokers of the name count too (lockInStrictMode), and are not recorded"
 MAY_RESTART: Final = "a restart of the broker since then cannot be excluded"
 
 
 def queue_lock(
     lock: pl.DataFrame,
     broker_runtime: pl.DataFrame,
+    broker: pl.DataFrame,
     members: pl.DataFrame,
     starts: Collection[dt.datetime],
     since: dt.datetime,
 ) -> pl.DataFrame:
     """Return one row for each queue of each lock request: gold.queue_lock's columns, and ``grants``.
 
-    ``grants`` is the number of locks of this queue that the client got before. ``members`` is the frame of
-    `membership`; ``starts`` are the instants at which a recording starts after a gap, ``since`` is that of the first
-    row. Rows with the judgement agree and actual granted are not stored: see `stored_rows`.
+    ``grants`` is the number of locks of this queue that the client got before. The first three are rows of silver
+    tables, ``members`` is the frame of `membership`. ``starts`` are the instants at which a recording starts after a
+    gap, ``since`` is that of the first row. Rows with the judgement agree and actual granted are not stored: see
+    `stored_rows`.
     """
     events = _with_states(_events(lock))
     known = _with_restarts(with_epoch(events.filter(pl.col("kind") == LOCK), "ts", starts), broker_runtime)
@@ -76,7 +81,8 @@ def queue_lock(
     unrecorded = members.select(MEMBER).join(lockers, MEMBER, how="anti").select("consumer_group").unique()
     has_unlocks = bool((lock["kind"] == UNLOCK).any())
     has_unrecorded = pl.col("consumer_group").is_in(unrecorded["consumer_group"].implode())
-    cases = known.with_columns(has_unrecorded.alias("unknown_member"))
+    is_strict = pl.col("broker_name").is_in(_strict_brokers(broker))
+    cases = known.with_columns(has_unrecorded.alias("unknown_member"), is_strict.alias("is_strict"))
     return _judged(_with_state(cases, since), has_unlocks).select(*COLUMNS, "grants")
 
 
@@ -84,6 +90,15 @@ def stored_rows(judged: pl.DataFrame) -> pl.DataFrame:
     """Return the rows that gold.queue_lock keeps: all but granted locks that agree."""
     plain = (pl.col("judgement") == "agree") & (pl.col("actual") == GRANTED)
     return judged.filter(~plain.fill_null(value=False)).select(COLUMNS)
+
+
+def _strict_brokers(broker: pl.DataFrame) -> list[str]:
+    """Return the names of the brokers that were described with a quorum of locks."""
+    described = broker.select(
+        *("broker_name", setting("lockInStrictMode").str.to_lowercase().alias("strict")),
+        setting("totalReplicas").cast(pl.Int64, strict=False).fill_null(1).alias("replicas"),
+    ).unique()
+    return [name for name, strict, replicas in described.iter_rows() if lock_quorum(strict == "true", replicas) > 1]
 
 
 def _events(lock: pl.DataFrame) -> pl.DataFrame:
@@ -211,6 +226,8 @@ def _judged(cases: pl.DataFrame, has_unlocks: bool) -> pl.DataFrame:
     excuse = (
         pl.when(crossed)
         .then(pl.lit(CROSSED))
+        .when("is_strict")
+        .then(pl.lit(STRICT))
         .when(unanswered)
         .then(pl.lit(UNANSWERED))
         .when((actual == REFUSED) & pl.col("unknown_member") & ~kept)

@@ -87,7 +87,9 @@ def driver_decisions(
     in_memory = offsets_in_memory(observed, known)
     committed = pl.concat([deliveries.passed_commits, stored_offsets(in_memory)])
     runtime = context.raw["broker_runtime"]
-    locks = queue_lock(small["lock"], runtime, clients.members, context.starts, context.day.since)
+    locks = queue_lock(
+        small["lock"], runtime, context.raw["broker"], clients.members, context.starts, context.day.since
+    )
     raw, sent, back = context.raw, small["send_back"], deliveries.retry_deliveries
     configs = (raw["subscription_group"], raw["topic_config"], raw["broker"])
     by_pop = answers(small["assignment"]).filter("by_pop").select("consumer_group")
