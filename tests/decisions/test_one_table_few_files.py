@@ -34,7 +34,7 @@ MOST_FILES = {
     "gold.judgement": 1,
     "gold.offset_continuity": 16,
     "gold.pop_assignment": 6,
-    "gold.pop_receipt": 1,
+    "gold.pop_receipt": 4,
     "gold.pull_answer": 5,
     "gold.pull_batch": 6,
     "gold.pull_route": 6,

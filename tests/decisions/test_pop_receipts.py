@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import datetime as dt
+import random
 
 import polars as pl
 import pytest
 
-from mqreplay.core.pop_revive import revive_deadline
+from mqreplay.core.pop_receipt import decode_receipt_handle
+from mqreplay.core.pop_revive import (
+    CheckPoint,
+    is_kv_revive_due,
+    is_revive_due,
+    revive_deadline,
+    unacknowledged_offsets,
+)
 from mqreplay.decisions.pop_receipts import pop_receipts
+from silver_rows import rows
 
 T0 = dt.datetime(2026, 11, 25, 1, tzinfo=dt.UTC)
 INSTANT = pl.Datetime("us", "UTC")
@@ -86,10 +95,17 @@ def ack(ms, of=0, kind="ACK", code=0, topic="t", offset=5, changed=None, queue=2
     return (T0.date(), at(ms), at(ms), kind, "b", None, 0, changed, code, *new, 3, receipts)
 
 
-def judged(pops, acks=()):
-    frame = pl.DataFrame(pops, schema=POP, orient="row")
-    rows = pop_receipts(frame, pl.DataFrame(list(acks), schema=ACK, orient="row"))
-    return [(row["outcome"], row["judgement"]) for row in rows.sort("pop_ts").iter_rows(named=True)]
+def receipts_of(pops, acks=(), settings=None):
+    described = (
+        [] if settings is None else [{"broker_name": "b", "broker_id": 0, "properties": {"brokerName": "b"} | settings}]
+    )
+    frames = pl.DataFrame(pops, schema=POP, orient="row"), pl.DataFrame(list(acks), schema=ACK, orient="row")
+    return pop_receipts(*frames, rows("silver.broker", {}, described))
+
+
+def judged(pops, acks=(), settings=None):
+    found = receipts_of(pops, acks, settings)
+    return [(row["outcome"], row["judgement"]) for row in found.sort("pop_ts").iter_rows(named=True)]
 
 
 def revived(stored):
@@ -155,3 +171,55 @@ def test_in_order_the_same_queue_delivers_it_again():
     assert judged([first, handed(9000, revive=999)])[0] == ("delivered_again", "differ")
     same = [handed(0, revive=999, attempt="a"), handed(9000, revive=999, attempt="a")]
     assert judged(same)[0] == ("delivered_again", "agree")
+
+
+BY_KV = {"popConsumerKVServiceEnable": "true"}
+
+
+@pytest.mark.parametrize(
+    ("settings", "after", "verdict"),
+    [
+        ({}, 1000, "differ"),  # the service waits 2 s, and its timer may be 1 s early
+        ({}, 1001, "agree"),
+        ({"timerPrecisionMs": "100"}, 1900, "differ"),
+        ({"timerPrecisionMs": "5000"}, 50, "agree"),
+        (BY_KV, 49, "differ"),
+        (BY_KV, 50, "agree"),
+        (None, 49, "differ"),
+        (None, 50, "agree"),  # it may be either service
+    ],
+)
+def test_a_message_is_not_revived_at_once(settings, after, verdict):
+    assert judged([handed(0), revived(INVISIBLE + after)], settings=settings)[0] == ("revived", verdict)
+    laws = is_kv_revive_due(0, after), is_revive_due(0, after + 1000)
+    assert settings or verdict == "differ" or any(laws)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_messages_of_a_checkpoint_are_revived_as_by_core(seed):
+    """Random acknowledgements of one answer: core says which messages the broker revives, and no other may come."""
+    chance = random.Random(seed)
+    offsets = sorted(chance.sample(range(40), chance.randint(1, 12)))
+    pops = [handed(0, offset=offset) for offset in offsets]
+    for row, offset in zip(pops, offsets, strict=True):
+        row[10][0]["msg_id"] = f"m{offset}"
+    acked = [offset for offset in offsets if chance.random() < 0.5]
+    point = CheckPoint(offsets[0], epoch(0), INVISIBLE, len(offsets), tuple(offset - offsets[0] for offset in offsets))
+    assert point.revive_time == epoch(INVISIBLE)
+    right = unacknowledged_offsets(point, acked)
+    acks = [ack(5000, offset=offset) for offset in acked]
+    for offset in offsets:
+        again = revived(INVISIBLE + 3000)
+        again[10][0]["msg_id"] = f"m{offset}"
+        found = receipts_of([*pops, again], acks, {})
+        (row,) = found.filter((pl.col("queue_offset") == offset) & (pl.col("topic") == "t")).rows(named=True)
+        assert row["judgement"] == ("agree" if offset in right else "differ")
+        assert point.index_of_ack(offset) == offsets.index(offset)
+
+
+@pytest.mark.parametrize("revive_queue", [3, 999])
+def test_a_receipt_names_its_time_and_its_order_as_by_core(revive_queue):
+    receipt = decode_receipt_handle(f"5 {epoch(7)} {INVISIBLE} {revive_queue} 0 b 2 5")
+    row = receipts_of([handed(7, revive=revive_queue)]).row(0, named=True)
+    assert int(row["visible_ts"].timestamp() * 1000) == receipt.next_visible_time
+    assert row["is_order"] == receipt.is_order

@@ -54,6 +54,17 @@ ON_ARRAYS: Final[Mapping[str, Arrays]] = {
         ("rebalance_lock_manager:try_lock_batch", "rebalance_lock_manager:unlock_batch"),
         Arrays("gold.queue_lock", "tests/decisions/test_queue_lock.py"),
     ),
+    **dict.fromkeys(
+        (
+            "pop_receipt:ReceiptHandle.is_order",
+            "pop_receipt:ReceiptHandle.next_visible_time",
+            "pop_receipt:decode_receipt_handle",
+            "pop_revive:CheckPoint.index_of_ack",
+            "pop_revive:CheckPoint.revive_time",
+            "pop_revive:unacknowledged_offsets",
+        ),
+        Arrays("gold.pop_receipt", "tests/decisions/test_pop_receipts.py"),
+    ),
     "retry_topic:topic_of_queue": Arrays("gold.delivery_audit", "tests/evidence/test_queue_topic.py"),
     "slave_suggestion:check_in_disk_by_commit_offset": Arrays(
         "gold.pull_batch", "tests/decisions/test_slave_suggestion.py"

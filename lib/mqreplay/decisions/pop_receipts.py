@@ -2,7 +2,7 @@
 
 A message is due again when its invisible time ends. If nobody acknowledged it before, the broker stores it in a retry
 topic (PopReviveService), or hands it out again if the group consumes in order. A revived message has the same id, one
-more delivery, and the time at which it was stored.
+more delivery, and the time at which it was stored. The revive service waits a little, as its timer is not exact.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from typing import Final
 import polars as pl
 
 from mqreplay.core.pop_receipt import NORMAL_TOPIC, ORDER_REVIVE_QUEUE, real_topic
-from mqreplay.core.pop_revive import revive_deadline
+from mqreplay.core.pop_revive import TIMER_PRECISION_MS, is_kv_revive_due, is_revive_due, revive_deadline
+from mqreplay.evidence.members.observed_clients import SETTINGS, setting
 
 SUCCESS: Final = 0
 MESSAGE: Final = ("consumer_group", "topic", "broker_name", "queue_id", "queue_offset")
@@ -22,14 +23,21 @@ COLUMNS: Final = (
     *("judgement", "reason", "record_id"),
 )
 _INSTANT = pl.Datetime("us", "UTC")
+_MOMENTS_MS: Final = range(10_000)
+# How long after its time a message is revived at the earliest, with revive topics and with records by key.
+REVIVED_MS: Final = next(ms for ms in _MOMENTS_MS if is_revive_due(0, ms))
+KV_REVIVED_MS: Final = next(ms for ms in _MOMENTS_MS if is_kv_revive_due(0, ms))
 
 
-def pop_receipts(pop: pl.DataFrame, pop_ack: pl.DataFrame) -> pl.DataFrame:
-    """Return the rows of gold.pop_receipt: one per message handed out. ``pop`` holds all rows of some groups."""
+def pop_receipts(pop: pl.DataFrame, pop_ack: pl.DataFrame, broker: pl.DataFrame) -> pl.DataFrame:
+    """Return the rows of gold.pop_receipt: one per message handed out.
+
+    ``pop`` holds all rows of some groups, ``broker`` the descriptions of brokers: both are rows of silver tables.
+    """
     handed = handed_out(pop)
     events = _acknowledgements(handed, pop_ack)
     followed = _with_acknowledgements(handed, events)
-    return _judged(_with_next_delivery(followed)).select(COLUMNS)
+    return _judged(_with_least_delay(_with_next_delivery(followed), broker)).select(COLUMNS)
 
 
 def handed_out(pop: pl.DataFrame) -> pl.DataFrame:
@@ -116,6 +124,24 @@ def _with_next_delivery(rows: pl.DataFrame) -> pl.DataFrame:
     return rows.with_columns(again.alias("again_ts"), deadline.alias("deadline_ts"))
 
 
+def _with_least_delay(rows: pl.DataFrame, broker: pl.DataFrame) -> pl.DataFrame:
+    """Add least_ms: how long after its time a message comes back at the earliest.
+
+    The service believes the times of its messages, which the timer may deliver earlier by its precision
+    (HookUtils#transformTimerMessage). A broker that was not described may have either service.
+    """
+    precision = pl.coalesce(setting("timerPrecisionMs").cast(pl.Int64, strict=False), TIMER_PRECISION_MS)
+    by_timer = (REVIVED_MS - precision).clip(lower_bound=KV_REVIVED_MS)
+    by_kv = setting("popConsumerKVServiceEnable").str.to_lowercase() == "true"
+    described = broker.filter(pl.col("properties").cast(SETTINGS).list.len() > 0)
+    least = pl.when(by_kv.fill_null(value=False)).then(KV_REVIVED_MS).otherwise(by_timer).alias("least_ms")
+    by_name = described.select("broker_name", least).group_by("broker_name").agg(pl.col("least_ms").min())
+    joined = rows.join(by_name, on="broker_name", how="left")
+    return joined.with_columns(
+        pl.when("is_order").then(0).otherwise(pl.col("least_ms").fill_null(KV_REVIVED_MS)).alias("least_ms")
+    )
+
+
 def _judged(rows: pl.DataFrame) -> pl.DataFrame:
     acked, visible, again = pl.col("acked_ts"), pl.col("visible_ts"), pl.col("again_ts")
     in_time = acked.is_not_null() & (acked <= visible)
@@ -137,6 +163,11 @@ def _judged(rows: pl.DataFrame) -> pl.DataFrame:
         (in_time, agree, pl.lit("it was acknowledged before its invisible time ended")),
         (is_back & repeated, agree, pl.lit("the same attempt was repeated and got the same messages")),
         (is_back & (again < visible), differ, pl.format("it came back {} ms before its time", -back_ms)),
+        (
+            is_back & (back_ms < pl.col("least_ms")),
+            differ,
+            pl.format("it was revived {} ms after its time, and {} ms are the least", back_ms, "least_ms"),
+        ),
         (
             is_back & (again > pl.col("deadline_ts")),
             differ,

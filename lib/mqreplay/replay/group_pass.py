@@ -88,7 +88,7 @@ def judge_pops(source: RowSource, shard: Shard, context: ReplayContext, gold: Go
     day = DayRows(context.day, source)
     pops = day.silver("pop", shard)
     acks = day.silver("pop_ack", None if len(pops) else pl.lit(False))
-    receipts = pop_receipts(pops, acks).filter(context.day.judged)
+    receipts = pop_receipts(pops, acks, context.raw["broker"]).filter(context.day.judged)
     asked = day.silver("pop_assignment", shard)
     # Most nights have none, and read nothing for them.
     members = member_lists(day.of_recorder("consumer_list", shard, read=len(asked) > 0))

@@ -174,7 +174,7 @@ class Replay:
 
     def judge_groups(self, context: ReplayContext) -> tuple[GroupResult, PopResult]:
         """Judge the groups: their rebalances, and what brokers gave those of POP."""
-        shared = context.with_tables("topic_config")
+        shared = context.with_tables("topic_config", "broker")
         rebalances = context.raw["rebalance"]
         rows = rebalances if len(rebalances) else context.raw["assignment"]
         groups = list(self.runner.run(GROUP_PASS, deal(count_buckets(buckets(rows, GROUP)), REBALANCES), shared))

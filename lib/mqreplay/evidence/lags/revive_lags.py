@@ -6,13 +6,14 @@ from collections.abc import Mapping
 
 import polars as pl
 
-from mqreplay.core.pop_revive import REVIVE_GROUP, is_revive_topic
+from mqreplay.core.pop_revive import REVIVE_GROUP, is_revive_topic, revive_behind_messages
 from mqreplay.evidence.arrays.keys import QUEUE
-from mqreplay.evidence.arrays.saturating import less
+from mqreplay.evidence.arrays.saturating import MOST, less
 from mqreplay.evidence.offsets.queue_ends import polled_ends
 from mqreplay.evidence.time_spans import INSTANT
 
 AT = [*QUEUE, "at"]
+COUNTS_RIGHT = "5.3.4"  # before, a broker's own count has one more: the last checkpoint that it processed
 
 
 def revive_lags_of_shard(
@@ -46,7 +47,7 @@ def revive_lags_of_shard(
     spans = runs.agg(
         pl.col("at").min().alias("from_ts"),
         pl.col("at").max().alias("last_ts"),
-        (less("end", "offset") - 1).max().alias("behind"),
+        pl.struct("end", "offset").sort_by(less("end", "offset")).last().alias("furthest"),
         pl.col("end_before").last().alias("wanted"),
         pl.col("copied_ts").max(),
     ).filter(pl.col("last_ts") - pl.col("from_ts") >= pl.duration(seconds=lag_s))
@@ -56,7 +57,14 @@ def revive_lags_of_shard(
     ends = after.group_by(*QUEUE, "run").agg(pl.col("to_ts").min())
     ended = spans.join(ends, [*QUEUE, "run"], how="left")
     to_ts = pl.col("to_ts").fill_null(pl.col("copied_ts"))
-    return ended.select(*QUEUE, "from_ts", to_ts, "behind").sort(*QUEUE, "from_ts")
+    behind = [_behind(**furthest) for furthest in ended["furthest"]]
+    found = ended.with_columns(pl.Series("behind", behind, pl.Int64))
+    return found.select(*QUEUE, "from_ts", to_ts, "behind").sort(*QUEUE, "from_ts")
+
+
+def _behind(end: int, offset: int) -> int:
+    """Return the checkpoints not processed yet, as brokers since 5.3.4 count them; at most MOST."""
+    return min(revive_behind_messages(end, offset, version=COUNTS_RIGHT), MOST)
 
 
 def _changes(offset_change: pl.DataFrame) -> pl.DataFrame:

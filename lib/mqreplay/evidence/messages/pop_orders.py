@@ -6,7 +6,7 @@ from typing import Any
 
 import polars as pl
 
-from mqreplay.core.pop_order import OrderInfo, next_offset
+from mqreplay.core.pop_order import OrderInfo, check_block, next_offset
 from mqreplay.evidence.arrays.keys import KEY
 from mqreplay.evidence.time_spans import INSTANT
 
@@ -75,6 +75,6 @@ def _head(row: dict[str, Any]) -> tuple[int | None, int | None, int | None]:
     waiting = [info.queue_offset(index) for index in range(len(row["offset_list"])) if info.is_not_ack(index)]
     if not waiting:
         return None, None, None
-    usual = info.pop_time + (info.invisible_time or 0)
-    visible = max(changed.get(offset, usual) for offset in waiting)
+    times = sorted({info.pop_time + (info.invisible_time or 0), *changed.values()})
+    visible = next((time for time in times if not check_block(info, None, 0, time)), times[-1])
     return next_offset(info), len(waiting), min(max(visible, 0), 2**52)  # any long may be in a file
