@@ -45,7 +45,7 @@ MOST_FILES = {
     "gold.rebalance_round": 5,
     "gold.replay_gap": 13,
     "gold.send_attempt": 5,
-    "gold.retried_message": 9,
+    "gold.retried_message": 10,
     "gold.replication": 3,
     "gold.slave_copy": 4,
     "gold.slave_suggestion": 5,

@@ -12,6 +12,7 @@ import pytest
 from mqreplay.decisions.retried_message import COLUMNS, retried_message
 from mqreplay.decode.send_backs import decode_send_back
 from mqreplay.evidence.messages.counted_retries import first_places
+from mqreplay.evidence.messages.second_tries import second_tries
 from mqreplay.evidence.messages.sent_back import retry_deliveries
 from silver_moments import at
 from silver_rows import rows
@@ -76,6 +77,7 @@ def judged(
         requests,
         retry_deliveries(rows("silver.consume", {}, consumed)),
         first_places(rows("silver.send", FIRST_SEND, sends or []), requests),
+        second_tries(rows("silver.send", FIRST_SEND, sends or []), requests),
         rows("silver.subscription_group", GROUP, [{}] if configs is None else configs),
         rows("silver.topic_config", DLQ, letters or []),
         rows("silver.broker", {"broker_name": "b", "broker_id": 0, "ts": at(0)}, brokers or []),
@@ -216,7 +218,7 @@ def test_no_rows() -> None:
     none = retried_message(
         rows("silver.send_back", {}, []),
         retry_deliveries(rows("silver.consume", {}, [])),
-        first_places(rows("silver.send", {}, []), rows("silver.send_back", {}, [])),
+        *(find(rows("silver.send", {}, []), rows("silver.send_back", {}, [])) for find in (first_places, second_tries)),
         *(rows(f"silver.{name}", {}, []) for name in ("subscription_group", "topic_config", "broker")),
         pl.DataFrame(schema={"consumer_group": pl.String}),
         None,
@@ -329,3 +331,41 @@ def test_a_message_whose_retry_was_sent_back_did_come() -> None:
     requests = [SENT, SENT | SECOND | {"record_id": "again"}, *sent]
     found = judged(requests, [*tries, retry(0, 20.1), retry(1, 60)], sends=[FIRST_SEND])
     assert [row["judgement"] for row in found if row["record_id"] == "sent"] == ["agree"]
+
+
+# The request failed, and the client sent the message to the retry topic itself.
+FAILED_REQUEST = {"error": "time-out", "response_code": None}
+SECOND_TRY = {"ts": at(13), "topic": "%RETRY%g", "client_id": "c1", "reconsume_times": 1, "offset_msg_id": None}
+
+
+def second(times: int, back: Row | None = None, **second_try: Any) -> Row:
+    sent = [SECOND_TRY | {"reconsume_times": times + 1} | second_try]
+    return one(FAILED_REQUEST | {"times": times}, back, sends=sent)
+
+
+def test_a_client_whose_request_failed_sends_the_message_itself() -> None:
+    row = second(0, {"store_ts": at(23.1), "ts": at(23.2)})
+    assert verdict(row) == ("agree", f"{FIRST}; the client sent it itself")
+    assert (row["sent_ts"], row["due_ts"], row["late_s"], row["record_id"]) == (at(13), at(23), 0.1, "sent")
+    early = second(0, {"store_ts": at(15), "ts": at(15.1)})
+    assert verdict(early) == ("differ", f"{FIRST}; the client sent it itself; it came 8.0 s before its time")
+    refused = one(SENT | {"response_code": 1}, {"store_ts": at(23.1), "ts": at(23.2)}, sends=[SECOND_TRY])
+    assert verdict(refused)[0] == "agree", "a refused request is tried again, too"
+
+
+def test_a_second_try_past_its_maximum() -> None:
+    last = second(1, None)
+    assert verdict(last) == (
+        "undetermined",
+        "reconsumeTimes 2 reached 2: a dead letter for a broker of 4.x, not of 5.x",
+    )
+    dead = second(2, None)
+    assert (dead["expected_topic"], verdict(dead)[1][:44]) == ("%DLQ%g", "reconsumeTimes 3 passed maxReconsumeTimes 2;")
+
+
+def test_what_is_no_second_try() -> None:
+    for other in ({"client_id": "c2"}, {"ts": at(21)}, {"ts": at(9)}, {"topic": "%RETRY%h"}, {"response_code": None}):
+        row = second(0, {}, **other)
+        assert (row["record_id"], verdict(row)[0]) == ("try", "agree"), "only the listener's own log shows it"
+    counted = verdict(second(0, None, reconsume_times=2))
+    assert counted == ("undetermined", "the client counted 2 retries, and the log shows 0 before")

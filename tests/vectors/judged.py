@@ -85,7 +85,6 @@ NAME_SERVER: Final = "the tables inside of a name server; what it lists, and sin
 FLUSH: Final = "one flush inside of a broker; what polls state of the flushed log judges gold.replication"
 IN_POP: Final = "state inside of a broker; what clients and files show of it judges gold.pop_receipt"
 ORDERLY_POP: Final = "state between two POPs; consumerOrderInfo.json shows its result (pop_order_blocked)"
-SECOND_TRY: Final = "a second try inside of a client; its request judges gold.retried_message or gold.send_attempt"
 NAMES: Final = "the inverse of names that are compared forwards (orphan_queue, gold.delivery_audit)"
 JUDGES_NOTHING: Final[Mapping[str, str]] = {
     "consume_queue": STORE,
@@ -117,11 +116,9 @@ JUDGES_NOTHING: Final[Mapping[str, str]] = {
     "pull_node:find_broker_address_in_publish": "the address of a send; gold.send_attempt judges its broker",
     "rebalance": REBALANCE,
     "replication:is_slave_ok": "what a master knows of its slaves is in no poll; replica_status judges what it says",
-    "retry_topic:concurrent_max_reconsume_times": SECOND_TRY,
     "route_info_manager": NAME_SERVER,
     "select_queue:select_with_faults": FAULTS,
     "select_queue:select_with_filters": FAULTS,
-    "send_back_client": SECOND_TRY,
     "send_retry:isolates_broker": FAULTS,
     "send_retry:retries_async": "no evidence says whether a send was asynchronous",
     "send_retry:replay_sync_send": "all tries of a send at once; gold.send_attempt judges each by step_after",

@@ -15,13 +15,15 @@ from typing import Any, Final
 
 import polars as pl
 
-from mqreplay.core.delay_level import DEFAULT_MESSAGE_DELAY_LEVEL, parse_delay_level, stored_delay_level
+from mqreplay.core.delay_level import DEFAULT_MESSAGE_DELAY_LEVEL, DelayLevels, parse_delay_level, stored_delay_level
 from mqreplay.core.retry_topic import DLQ_GROUP_TOPIC_PREFIX as DLQ
 from mqreplay.core.retry_topic import RETRY_GROUP_TOPIC_PREFIX as RETRY
 from mqreplay.core.send_back import RetryGroup, SendBackRequest, StoredMessage, consumer_send_msg_back
+from mqreplay.core.send_back_client import ConsumedMessage, send_message_back
 from mqreplay.evidence.arrays.nearest import with_nearest_row
 from mqreplay.evidence.members.observed_clients import setting
 from mqreplay.evidence.messages.counted_retries import with_counted_retries
+from mqreplay.evidence.messages.second_tries import with_second_tries
 from mqreplay.evidence.messages.sent_back import (
     RETRY_OF,
     complete_retries,
@@ -36,7 +38,7 @@ COLUMNS: Final = (
 )
 CASE: Final = (
     *("delay_level", "reconsume_times", "max_reconsume_times", "retry_queue_nums", "retry_max_times"),
-    "message_delay_level",
+    *("message_delay_level", "second_times"),
 )
 EXPECTED: Final[dict[str, pl.DataType]] = {
     "topic_prefix": pl.String(),
@@ -55,6 +57,7 @@ def retried_message(
     send_back: pl.DataFrame,
     deliveries: pl.DataFrame,
     first: pl.DataFrame,
+    second: pl.DataFrame,
     subscription_group: pl.DataFrame,
     topic_config: pl.DataFrame,
     broker: pl.DataFrame,
@@ -63,12 +66,12 @@ def retried_message(
 ) -> pl.DataFrame:
     """Return the rows of gold.retried_message.
 
-    ``send_back``, ``subscription_group``, ``topic_config`` and ``broker`` are rows of silver tables, ``deliveries``
-    those of sent_back.retry_deliveries of all shards, ``first`` those of counted_retries.first_places. ``silent`` has
-    the consumer_group of groups whose listeners send nothing back. ``until`` is the end of the recording, None if not
-    known.
+    ``send_back``, ``subscription_group``, ``topic_config`` and ``broker`` are rows of silver tables. Of all shards,
+    ``deliveries`` are those of sent_back.retry_deliveries, ``first`` those of counted_retries.first_places, and
+    ``second`` those of second_tries.py. ``silent`` has the consumer_group of groups whose listeners send nothing back.
+    ``until`` is the end of the recording, None if not known.
     """
-    sent = sent_back_messages(send_back, deliveries, silent)
+    sent = sent_back_messages(with_second_tries(send_back, second), deliveries, silent)
     placed = with_counted_retries(_with_levels(_with_group(sent, subscription_group), broker), first)
     cases = placed.select(CASE).unique()
     expected = pl.DataFrame([expected_of(case) for case in cases.iter_rows(named=True)], EXPECTED, orient="row")
@@ -98,6 +101,9 @@ def expected_of(case: Mapping[str, Any]) -> tuple[str | None, int | None, int | 
     limit = most if level is not None else retries + 1
     if limit is None and case["retry_max_times"] is None:
         return None, None, None, "neither the request nor a copy of subscriptionGroup.json has a limit of retries"
+    levels = parse_delay_level(case["message_delay_level"] or DEFAULT_MESSAGE_DELAY_LEVEL)
+    if case["second_times"] is not None:
+        return _of_second_try(retries, case["second_times"], limit, levels)
     request = SendBackRequest("", 0, level or 0, limit)
     stored = consumer_send_msg_back(request, config, StoredMessage("", "", retries, {})).stored
     if stored is None:
@@ -111,11 +117,34 @@ def expected_of(case: Mapping[str, Any]) -> tuple[str | None, int | None, int | 
             None,
             asked if (level or 0) < 0 else f"reconsumeTimes {retries} reached maxReconsumeTimes {shown}",
         )
-    levels = parse_delay_level(case["message_delay_level"] or DEFAULT_MESSAGE_DELAY_LEVEL)
-    stored_level = stored_delay_level(stored.delay_time_level, levels.max_delay_level)
+    return _retry(retries + 1, stored.delay_time_level, levels)
+
+
+def _retry(retry: int, level: int, levels: DelayLevels) -> tuple[str, int, int, str]:
+    stored_level = stored_delay_level(level, levels.max_delay_level)
     # ScheduleMessageService#computeDeliverTimestamp: an unknown level waits 1 s.
     delay = levels.delay_level_table.get(stored_level, 1_000) if stored_level > 0 else 0
-    return RETRY, stored_level, delay, f"retry {retries + 1}, delay level {stored_level}"
+    return RETRY, stored_level, delay, f"retry {retry}, delay level {stored_level}"
+
+
+def _of_second_try(
+    retries: int, counted: int, limit: int | None, levels: DelayLevels
+) -> tuple[str | None, int | None, int | None, str]:
+    """Return the values of EXPECTED for a message that the client sent to the retry topic itself."""
+    maximum = -1 if limit is None else limit
+    message = send_message_back(ConsumedMessage("", "", retries), 0, "", "", "", maximum, False).sent_by_producer
+    if message is None:  # only if the broker accepted the request
+        return None, None, None, "the client sent the message although its request succeeded"
+    times, most = (int(message.properties[name]) for name in ("RECONSUME_TIME", "MAX_RECONSUME_TIMES"))
+    if counted != times:
+        # A client that could not send it at all has counted that try, and the log names the first delivery.
+        return None, None, None, f"the client counted {counted} retries, and the log shows {retries} before"
+    if times == most:  # SendMessageProcessor#handleRetryAndDLQ
+        return None, None, None, f"reconsumeTimes {times} reached {most}: a dead letter for a broker of 4.x, not of 5.x"
+    if times > most:
+        return DLQ, None, None, f"reconsumeTimes {times} passed maxReconsumeTimes {most}"
+    prefix, level, delay, why = _retry(times, message.delay_time_level, levels)
+    return prefix, level, delay, f"{why}; the client sent it itself"
 
 
 def _with_group(sent: pl.DataFrame, subscription_group: pl.DataFrame) -> pl.DataFrame:
@@ -161,7 +190,8 @@ def _with_reading(rows: pl.DataFrame, deliveries: pl.DataFrame) -> pl.DataFrame:
     strange = first_deliveries(deliveries).join(sent, RETRY_OF, how="anti").select("consumer_group").unique()
     queue = ["consumer_group", "broker_name"]
     alone = complete_retries(deliveries).filter((pl.col("queue_id") == 0).all().over(queue))
-    asked = rows.filter((pl.col("retry_queue_nums") == 1) & (pl.col("response_code") == 0))
+    is_kept = pl.col("second_times").is_null()  # a second try may go to another broker
+    asked = rows.filter((pl.col("retry_queue_nums") == 1) & (pl.col("response_code") == 0) & is_kept)
     met = asked.join(strange, "consumer_group", how="anti").select("record_id", "sent_ts", *queue).join(alone, queue)
     within = met.filter((pl.col("read_from_ts") < pl.col("sent_ts")).fill_null(value=True))
     known = within.group_by("record_id").agg(pl.col("read_until_ts").max())

@@ -97,7 +97,7 @@ def driver_decisions(
     until = recorded.recorded_until
     retried = pl.concat(
         [
-            retried_message(sent, back, sends.first_places, *configs, silent, until),
+            retried_message(sent, back, sends.first_places, sends.second_tries, *configs, silent, until),
             suspended_messages(deliveries.suspended_deliveries, small["assignment"], until),
         ]
     )

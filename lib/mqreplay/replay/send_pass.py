@@ -14,6 +14,7 @@ from mqreplay.engines.shards import Shard
 from mqreplay.evidence.messages.avoided_brokers import avoided_brokers
 from mqreplay.evidence.messages.counted_retries import first_places
 from mqreplay.evidence.messages.failed_sends import failed_tries
+from mqreplay.evidence.messages.second_tries import second_tries
 from mqreplay.findings.sends import send_runs
 from mqreplay.lake.buckets import key_of
 from mqreplay.replay.context import ReplayContext
@@ -31,6 +32,7 @@ class SendResult:
     failed_runs: pl.DataFrame  # send_runs
     avoided: pl.DataFrame  # avoided_brokers
     first_places: pl.DataFrame  # counted_retries.first_places
+    second_tries: pl.DataFrame
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,7 @@ def send_result(tries: pl.DataFrame, shared: SendInput) -> SendResult:
         send_runs(failed_tries(tries), limits.same_cause_gap_s),
         avoided_brokers(tries, shared.publish_changes, shared.publish_queues, limits.avoided_s),
         first_places(tries, shared.sent_back),
+        second_tries(tries, shared.sent_back),
     )
 
 

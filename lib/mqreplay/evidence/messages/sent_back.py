@@ -34,9 +34,9 @@ def sent_back_messages(send_back: pl.DataFrame, deliveries: pl.DataFrame, silent
 
     Columns: day, consumer_group, topic, broker_name, client_id, msg_id, sent_ts, response_code, delay_level and
     max_reconsume_times (both null without a request), reconsume_times (null without a delivery), commitlog_offset,
-    consume_record_id, and record_id of the request, else of the delivery. ``deliveries`` are rows of
-    `retry_deliveries`. ``silent`` has the consumer_group of groups whose listeners cause no request: those of
-    broadcasting and of POP.
+    consume_record_id, second_times, and record_id of the request, else of the delivery. ``send_back`` has the columns
+    of `with_second_tries`. ``deliveries`` are rows of `retry_deliveries`. ``silent`` has the consumer_group of groups
+    whose listeners cause no request: those of broadcasting and of POP.
     """
     # A client whose request failed sends the message itself, or tries again later (sendMessageBackAsNormalMessage).
     answered = send_back.filter(pl.col("error").is_null())
@@ -58,7 +58,8 @@ def sent_back_messages(send_back: pl.DataFrame, deliveries: pl.DataFrame, silent
     return both.select(
         pl.col("sent_ts").dt.date().alias("day"),
         *("consumer_group", "topic", "broker_name", "client_id", "msg_id", "sent_ts", "response_code", "delay_level"),
-        *("max_reconsume_times", "reconsume_times", "commitlog_offset", "consume_record_id", "record_id"),
+        *("max_reconsume_times", "reconsume_times", "commitlog_offset", "consume_record_id", "second_times"),
+        "record_id",
     )
 
 

@@ -1,0 +1,69 @@
+"""Messages that a consumer could not send back, and so sent to the retry topic itself, as a producer does.
+
+Follows DefaultMQPushConsumerImpl#sendMessageBack. A try has the message's own id (UNIQ_KEY), and its retries so far.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import Final
+
+import polars as pl
+
+from mqreplay.core.retry_topic import RETRY_GROUP_TOPIC_PREFIX
+from mqreplay.evidence.time_spans import INSTANT
+
+MESSAGE: Final = ("consumer_group", "client_id", "msg_id")
+# The client waits 5 s for the answer to its request, and then sends at once; a send may be tried again.
+WAITS: Final = dt.timedelta(seconds=10)
+SECOND: Final[dict[str, pl.DataType]] = {
+    **dict.fromkeys(MESSAGE, pl.String()),
+    "second_ts": INSTANT,
+    "second_code": pl.Int32(),
+    "second_times": pl.Int32(),
+}
+
+
+def second_tries(send: pl.DataFrame, send_back: pl.DataFrame) -> pl.DataFrame:
+    """Return the sends to retry topics that a broker answered, of messages in ``send_back``: columns of SECOND.
+
+    ``send`` are rows of silver.send; ``send_back`` has the msg_id of what was sent back.
+    """
+    to_retry = pl.col("topic").str.starts_with(RETRY_GROUP_TOPIC_PREFIX) & pl.col("response_code").is_not_null()
+    sent = send.filter(to_retry & pl.col("reconsume_times").is_not_null()).join(send_back, "msg_id", how="semi")
+    named = sent.with_columns(
+        pl.col("topic").str.strip_prefix(RETRY_GROUP_TOPIC_PREFIX).alias("consumer_group"),
+        pl.col("ts").alias("second_ts"),
+        pl.col("response_code").alias("second_code"),
+        pl.col("reconsume_times").alias("second_times"),
+    )
+    return named.select(pl.col(name).cast(kind) for name, kind in SECOND.items()).drop_nulls()
+
+
+def with_second_tries(send_back: pl.DataFrame, second: pl.DataFrame) -> pl.DataFrame:
+    """Return the requests, with ts, response_code and second_times of the second try where a request failed.
+
+    ``second_times``: the retries that the client counted in it; null: no second try. ``send_back`` are rows of
+    silver.send_back, ``second`` those of `second_tries` of all shards.
+    """
+    failed = pl.col("error").is_not_null() | (pl.col("response_code") != 0)
+    tries = second.sort("second_ts").unique([*MESSAGE, "second_ts"], keep="first", maintain_order=True)
+    requests = send_back.filter(failed.fill_null(value=False)).sort("ts")
+    found = requests.join_asof(
+        tries,
+        left_on="ts",
+        right_on="second_ts",
+        by=MESSAGE,
+        strategy="forward",
+        tolerance=WAITS,
+        coalesce=False,
+        check_sortedness=False,
+    )
+    known = found.select("record_id", "second_ts", "second_code", "second_times")
+    joined = send_back.join(known, "record_id", how="left", maintain_order="left")
+    is_second = pl.col("second_times").is_not_null()
+    return joined.with_columns(
+        pl.when(is_second).then("second_ts").otherwise("ts").alias("ts"),
+        pl.when(is_second).then("second_code").otherwise("response_code").alias("response_code"),
+        pl.when(~is_second).then("error").alias("error"),
+    ).drop("second_ts", "second_code")
