@@ -113,6 +113,18 @@ def test_a_message_that_was_delivered_again_had_not_finished() -> None:
     assert verdict(5, [*again, *finished(o6=4)]) == ("agree", LOWEST)
 
 
+def test_a_client_that_finished_nothing_commits_the_offset_at_which_it_started() -> None:
+    start = {"kind": "QUERY", "ts": at(2), "answer_offset": 40, "record_id": "query"}
+
+    def last(offset: int, **differs: Any) -> tuple[str, str]:
+        (row,) = judged([start | differs, {"commit_offset": offset}], finished(o5=3))
+        return row["judgement"], row["reason"]
+
+    assert last(40) == ("agree", "it is the offset at which the client started")
+    assert last(41) == last(40, client_id="c2") == last(40, ts=at(11)) == ("undetermined", BEYOND_LOG)
+    assert last(5)[0] == "undetermined"
+
+
 def test_only_commits_that_a_broker_stored_count() -> None:
     late = finished(o5=22, o6=9)
     refused = {"commit_offset": 7, "response_code": 1}

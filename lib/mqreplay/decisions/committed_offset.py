@@ -54,7 +54,8 @@ def committed_offsets(offset_commit: pl.DataFrame, consume: pl.DataFrame, consum
     commits = updates.select("day", *HELD, "ts", pl.col("commit_offset").alias("committed_offset"), "record_id")
     push = consumers.filter(pl.col("consume_type") == PUSH).select("consumer_group", "client_id").unique()
     with_type = commits.join(push.with_columns(pl.lit(value=True).alias("is_push")), push.columns, how="left")
-    return _judged(_with_log(with_type, finished)).with_columns(pl.lit(COMMIT).alias("source")).select(*TYPES)
+    begun = _with_start(_with_log(with_type, finished), offset_commit)
+    return _judged(begun).with_columns(pl.lit(COMMIT).alias("source")).select(*TYPES)
 
 
 def _with_log(commits: pl.DataFrame, finished: pl.DataFrame) -> pl.DataFrame:
@@ -86,6 +87,19 @@ def _with_log(commits: pl.DataFrame, finished: pl.DataFrame) -> pl.DataFrame:
     return joined.join(finished.select(pl.col(name).alias(named) for name, named in slowest.items()), "slowest", "left")
 
 
+def _with_start(commits: pl.DataFrame, offset_commit: pl.DataFrame) -> pl.DataFrame:
+    """Add started: the offset that the broker last gave the client for the queue (READ_FROM_STORE); null: not known."""
+    answers = offset_commit.filter((pl.col("kind") == "QUERY") & pl.col("answer_offset").is_not_null())
+    starts = answers.select(*HELD, pl.col("ts").alias("started_ts"), pl.col("answer_offset").alias("started"))
+    return commits.sort("ts").join_asof(
+        starts.sort("started_ts"),
+        left_on="ts",
+        right_on="started_ts",
+        by=HELD,
+        check_sortedness=False,
+    )
+
+
 def _judged(rows: pl.DataFrame) -> pl.DataFrame:
     """Add judgement and reason; unfinished_offset, finished_ts and consume_record_id only of a message it passed."""
     ts, offset = pl.col("ts"), pl.col("committed_offset")
@@ -113,6 +127,7 @@ def _judged(rows: pl.DataFrame) -> pl.DataFrame:
         (behind, "undetermined", pl.lit(BEHIND)),
         (is_last, "agree", pl.lit("all messages before it had finished")),
         (is_next, "agree", pl.lit("it is the lowest offset that had not finished")),
+        (pl.col("started") == offset, "agree", pl.lit("it is the offset at which the client started")),
         (pl.col("before").is_null() & pl.col("next").is_null(), "undetermined", pl.lit(NO_LOG)),
     )
     judgement, reason = pl.lit("undetermined"), pl.lit(BEYOND_LOG)
