@@ -16,7 +16,7 @@ import polars as pl
 
 from mqreplay.evidence.lags.queue_caches import HOOK
 from mqreplay.evidence.members.observed_clients import RUNNING_INFO
-from mqreplay.evidence.offsets.finished_offsets import HELD, finished_offsets
+from mqreplay.evidence.offsets.finished_offsets import HELD, finished_offsets, logged_queues
 from mqreplay.evidence.offsets.queue_events import stored_commits
 from mqreplay.evidence.time_spans import INSTANT
 
@@ -50,11 +50,11 @@ def committed_offsets(offset_commit: pl.DataFrame, consume: pl.DataFrame, consum
     queue_start.consumers.
     """
     updates = stored_commits(offset_commit).filter((pl.col("kind") == "UPDATE") & pl.col("commit_offset").is_not_null())
-    finished = finished_offsets(consume)
-    commits = updates.select("day", *HELD, "ts", pl.col("commit_offset").alias("committed_offset"), "record_id")
+    named = updates.select("day", *HELD, "ts", pl.col("commit_offset").alias("committed_offset"), "record_id")
+    log, commits = logged_queues(consume if len(named) else consume.clear(), named)
     push = consumers.filter(pl.col("consume_type") == PUSH).select("consumer_group", "client_id").unique()
     with_type = commits.join(push.with_columns(pl.lit(value=True).alias("is_push")), push.columns, how="left")
-    begun = _with_start(_with_log(with_type, finished), offset_commit)
+    begun = _with_start(_with_log(with_type, finished_offsets(log)), offset_commit)
     return _judged(begun).with_columns(pl.lit(COMMIT).alias("source")).select(*TYPES)
 
 
@@ -68,18 +68,18 @@ def _with_log(commits: pl.DataFrame, finished: pl.DataFrame) -> pl.DataFrame:
     in_order = finished.sort("queue_offset")
     known = commits.with_columns((pl.col("committed_offset") - 1).alias("last")).sort("committed_offset")
     joined = known.join_asof(
-        in_order.select(*HELD, "slowest", *(pl.col(name).alias(named) for name, named in before.items())),
+        in_order.select("held", "slowest", *(pl.col(name).alias(named) for name, named in before.items())),
         left_on="last",
         right_on="before",
-        by=HELD,
+        by="held",
         coalesce=False,
         check_sortedness=False,
     )
     joined = joined.join_asof(
-        in_order.select(*HELD, *(pl.col(name).alias(named) for name, named in following.items())),
+        in_order.select("held", *(pl.col(name).alias(named) for name, named in following.items())),
         left_on="committed_offset",
         right_on="next",
-        by=HELD,
+        by="held",
         strategy="forward",
         coalesce=False,
         check_sortedness=False,
