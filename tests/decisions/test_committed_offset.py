@@ -63,8 +63,8 @@ def verdict(offset: int, log: list[Row], known: list[Row] | None = None, **commi
         (5, [], ("undetermined", NO_LOG)),
         (5, finished(o3=8), ("undetermined", BEYOND_LOG)),
         (5, finished(o3=8, o9=20), ("undetermined", BEYOND_LOG)),
-        (7, finished(o5=22, o6=9), ("differ", "the commit passed offset 5, which finished 12.0 s later")),
-        (8, finished(o5=9, o6=22, o7=9), ("differ", "the commit passed offset 6, which finished 12.0 s later")),
+        (7, finished(o4=0.5, o5=22, o6=9), ("differ", "the commit passed offset 5, which finished 12.0 s later")),
+        (8, finished(o4=0.5, o5=9, o6=22, o7=9), ("differ", "the commit passed offset 6, which finished 12.0 s later")),
         (7, finished(o5=10.9, o6=9), ("agree", ALL_DONE)),  # within the precision of clocks
     ],
 )
@@ -75,7 +75,7 @@ def test_a_commit_does_not_pass_a_message_that_is_not_finished(
 
 
 def test_what_may_explain_that_a_commit_passed_a_message() -> None:
-    late = finished(o5=22, o6=9)
+    late = finished(o4=-100, o5=22, o6=9)
     passed = "the commit passed offset 5, which finished 12.0 s later; "
     assert verdict(7, late, known=[]) == ("undetermined", passed + "no heartbeat names a push consumer")
     pull = [PUSH | {"consume_type": "CONSUME_ACTIVELY"}]
@@ -85,27 +85,30 @@ def test_what_may_explain_that_a_commit_passed_a_message() -> None:
     assert verdict(8, finished(o5=22, o7=9)) == ("undetermined", passed + "the log may lack deliveries")
     twice = [*late, *(each | {"ts": at(60), "record_id": "again"} for each in late)]
     assert verdict(7, twice) == ("undetermined", passed + "the log may lack deliveries")
+    begun_later = finished(o5=22, o6=9)
+    assert verdict(7, begun_later) == ("undetermined", passed + "the log may lack deliveries")
     old = [each | {"store_ts": at(-51)} for each in late]
     assert verdict(7, old) == ("undetermined", passed + "it may have exceeded consumeTimeout")
     unknown = [each | {"store_ts": None} for each in late]
-    assert verdict(7, unknown) == ("undetermined", passed + "it may have exceeded consumeTimeout")
+    assert verdict(7, unknown) == ("undetermined", passed + "the log may lack deliveries")
     orderly = [each | {"orderly": True, "status": "SUCCESS"} for each in old]
     assert verdict(7, orderly)[0] == "differ", "only a concurrent client sends back what takes too long"
 
 
 def test_a_message_that_any_client_finished_is_not_lost() -> None:
-    late = finished(o5=22, o6=9)
-    assert verdict(7, [*late, late[0] | {"client_id": "c2", "ts": at(8), "record_id": "other"}]) == ("agree", ALL_DONE)
-    failed = late[0] | {"status": "RECONSUME_LATER", "ts": at(8), "record_id": "failed"}
+    late = finished(o4=0.5, o5=22, o6=9)
+    assert verdict(7, [*late, late[1] | {"client_id": "c2", "ts": at(8), "record_id": "other"}]) == ("agree", ALL_DONE)
+    failed = late[1] | {"status": "RECONSUME_LATER", "ts": at(8), "record_id": "failed"}
     assert verdict(7, [failed, *late]) == ("agree", ALL_DONE), "it was sent back, and is another message"
 
 
 def test_an_orderly_listener_finishes_a_message_by_its_success() -> None:
-    orderly = [each | {"orderly": True} for each in finished(o5=8, o6=9)]
-    again = orderly[0] | {"status": "SUSPEND_CURRENT_QUEUE_A_MOMENT"}
-    log = [again, orderly[0] | {"ts": at(22), "record_id": "later", "reconsume_times": 1}, orderly[1]]
+    orderly = [each | {"orderly": True} for each in finished(o4=0.5, o5=8, o6=9)]
+    first, message, following = orderly
+    again = message | {"status": "SUSPEND_CURRENT_QUEUE_A_MOMENT"}
+    log = [first, again, message | {"ts": at(22), "record_id": "later", "reconsume_times": 1}, following]
     assert verdict(7, log) == ("differ", "the commit passed offset 5, which finished 12.0 s later")
-    assert verdict(5, log) == ("agree", LOWEST)
+    assert verdict(5, log[1:]) == ("agree", LOWEST)
 
 
 def test_a_message_that_was_delivered_again_had_not_finished() -> None:
@@ -126,7 +129,7 @@ def test_a_client_that_finished_nothing_commits_the_offset_at_which_it_started()
 
 
 def test_only_commits_that_a_broker_stored_count() -> None:
-    late = finished(o5=22, o6=9)
+    late = finished(o4=0.5, o5=22, o6=9)
     refused = {"commit_offset": 7, "response_code": 1}
     assert judged([refused, {"kind": "QUERY"}], late) == []
     assert judged([], []) == []
@@ -146,7 +149,7 @@ def test_the_evidence_of_a_differing_commit() -> None:
 
 
 def test_a_retry_is_of_the_retry_topic() -> None:
-    retried = [each | {"queue_topic": None, "reconsume_times": 1} for each in finished(o5=22, o6=9)]
+    retried = [each | {"queue_topic": None, "reconsume_times": 1} for each in finished(o4=0.5, o5=22, o6=9)]
     assert verdict(7, retried, topic="%RETRY%g")[0] == "differ"
     assert verdict(7, retried) == ("undetermined", NO_LOG)
 

@@ -65,6 +65,7 @@ def _with_log(commits: pl.DataFrame, finished: pl.DataFrame) -> pl.DataFrame:
     following = {"queue_offset": "next", "last_ts": "next_ts"}
     slowest = {"place": "slowest", "queue_offset": "unfinished_offset", "finished_ts": "finished_ts"}
     slowest |= {"store_ts": "unfinished_store_ts", "is_orderly": "is_orderly", "record_id": "consume_record_id"}
+    slowest |= {"logged_ts": "logged_ts"}
     in_order = finished.sort("queue_offset")
     known = commits.with_columns((pl.col("committed_offset") - 1).alias("last")).sort("committed_offset")
     joined = known.join_asof(
@@ -108,6 +109,8 @@ def _judged(rows: pl.DataFrame) -> pl.DataFrame:
     of_log = is_last & (pl.col("before_ts") <= ts)
     logged = pl.col("before_place").cast(pl.Int64) - pl.col("slowest").cast(pl.Int64)
     is_whole = (pl.col("before_deliveries") == 1) & (logged == pl.col("before") - pl.col("unfinished_offset"))
+    # A log that begins later, and a reset, show an old message as a new one.
+    is_logged = pl.col("logged_ts") <= pl.col("unfinished_store_ts")
     is_short = pl.col("is_orderly") | (ts - pl.col("unfinished_store_ts") < LEAST_CONSUME_TIMEOUT)
     late_s = ((pl.col("finished_ts") - ts).dt.total_milliseconds() / 1000).round(1)
     what = pl.format("the commit passed offset {}, which finished {} s later", "unfinished_offset", late_s)
@@ -120,7 +123,11 @@ def _judged(rows: pl.DataFrame) -> pl.DataFrame:
             _but(what, "no heartbeat names a push consumer"),
         ),
         (passed & ~of_log, "undetermined", _but(what, "the offset may be that of a reset")),
-        (passed & ~is_whole, "undetermined", _but(what, "the log may lack deliveries")),
+        (
+            passed & ~(is_whole & is_logged).fill_null(value=False),
+            "undetermined",
+            _but(what, "the log may lack deliveries"),
+        ),
         (passed & ~is_short.fill_null(value=False), "undetermined", _but(what, "it may have exceeded consumeTimeout")),
         (passed, "differ", what),
         (offset <= 0, "agree", pl.lit("no message is before it")),

@@ -27,8 +27,8 @@ UNFINISHED_COMMIT = FindingKind(
     meaning="A client committed an offset past a message that its listener had not finished. If the client stops before"
     " the message is finished, no client receives it again: the group does not process each message at least once.",
     rule="By the log of deliveries, a push client finished a message more than 1 s after it committed a higher offset;"
-    " the log is complete between them, and the message was stored less than 1 minute before, so the client cannot have"
-    " sent it back (consumeTimeout). Or the offset in the client's memory is above the lowest one in its cache, by"
+    " the log begins before the message was stored and lacks none up to the offset. The message was stored less than"
+    " 1 minute before, so the client cannot have sent it back (consumeTimeout). Or the offset in the client's memory is above the lowest one in its cache, by"
     " running info.",
     follows="ProcessQueue#removeMessage; RemoteBrokerOffsetStore#updateOffset",
     advice="`mqadmin consumerConnection -g GROUP -n NAMESRV` shows language and version of the client: compare them"

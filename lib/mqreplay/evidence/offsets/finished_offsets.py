@@ -43,6 +43,7 @@ def finished_offsets(log: pl.DataFrame) -> pl.DataFrame:
     Columns: held; queue_offset; deliveries to this client; is_orderly; store_ts; record_id of the first delivery;
     last_ts: when the client finished it the last time; and
 
+    - logged_ts: when the client first finished a message of the queue, so the log lacks no delivery of later messages
     - finished_ts: when a client of the group finished it first. An orderly listener finishes a message by its success.
     - place: the number of the row; slowest: that of the message that finished last, of all up to this one
 
@@ -58,7 +59,10 @@ def finished_offsets(log: pl.DataFrame) -> pl.DataFrame:
         pl.col("record_id").get(pl.col("ts").arg_min()),
     )
     finished = pl.col("own_ts").min().over("queue", "queue_offset").alias("finished_ts")
-    in_order = each.with_columns(finished).drop("own_ts", "queue").sort("held", "queue_offset").with_row_index("place")
+    logged = pl.col("own_ts").min().over("held").alias("logged_ts")
+    in_order = (
+        each.with_columns(finished, logged).drop("own_ts", "queue").sort("held", "queue_offset").with_row_index("place")
+    )
     last = pl.col("finished_ts").cum_max().over("held")
     is_last = pl.when(pl.col("finished_ts") == last).then("place")
     return in_order.with_columns(is_last.forward_fill().over("held").alias("slowest"))
