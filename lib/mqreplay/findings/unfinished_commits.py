@@ -28,8 +28,8 @@ UNFINISHED_COMMIT = FindingKind(
     " the message is finished, no client receives it again: the group does not process each message at least once.",
     rule="By the log of deliveries, a push client finished a message more than 1 s after it committed a higher offset;"
     " the log begins before the message was stored and lacks none up to the offset. The message was stored less than"
-    " 1 minute before, so the client cannot have sent it back (consumeTimeout). Or the offset in the client's memory is above the lowest one in its cache, by"
-    " running info.",
+    " 1 minute before, so the client cannot have sent it back (consumeTimeout). Or, by running info, the offset"
+    " in the client's memory is above the lowest one in its cache.",
     follows="ProcessQueue#removeMessage; RemoteBrokerOffsetStore#updateOffset",
     advice="`mqadmin consumerConnection -g GROUP -n NAMESRV` shows language and version of the client: compare them"
     " with the fixed bugs of its library. Find code that sets offsets itself (updateConsumeOffset, seek), and let"
@@ -37,8 +37,8 @@ UNFINISHED_COMMIT = FindingKind(
     confidence=0.9,
     needs=(Need("consume_log"), Need("offset_commits")),
     thresholds=("findings.same_cause_gap_s",),
-    example="Group pay-group committed pay-topic past 3 messages that its clients had not finished: up to 12 s before"
-    " they finished.",
+    example="Group pay-group committed pay-topic past 3 messages that client 10.0.0.5@77 had not finished: up to 12 s"
+    " before.",
 )
 
 
