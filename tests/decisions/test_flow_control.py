@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import random
 from typing import Any
 
 import pytest
 
+from mqreplay.core.flow_control import flow_control
+from mqreplay.core.process_queue import ProcessQueue, PulledMessage
 from mqreplay.decisions.flow_control import COLUMNS, client_flow, logged_flow, stored_rows
 from silver_moments import at
 from silver_rows import rows
@@ -238,3 +241,19 @@ def test_lines_with_one_smallest_offset_show_a_message_that_is_not_finished() ->
     assert [row["stalled_by"] for row in logged({"ts": at(0)}, {"ts": at(50)})] == [None, None]
     other = logged({"ts": at(0)}, {"ts": at(100), "queue_id": 1})
     assert [row["stalled_by"] for row in other] == [None, None]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_cache_is_counted_as_by_core(seed: int) -> None:
+    """A random cache of an orderly or a concurrent client: its messages, its span, and what it has not finished."""
+    chance, cache = random.Random(seed), ProcessQueue()
+    offsets = sorted(chance.sample(range(chance.choice([1500, 3000])), chance.randint(10, 1400)))
+    cache.put_message([PulledMessage(offset, 1) for offset in offsets])
+    is_orderly = chance.random() < 0.5
+    if is_orderly:
+        cache.take_messages(chance.randint(1, 5))
+    waiting, taken = cache.tree(), cache.consuming_tree()
+    answer = seen(0, len(waiting), waiting[0], waiting[-1], taken_msgs=len(taken), taken_first=min(taken, default=None))
+    row = judged(answer | {"properties": ORDERLY if is_orderly else SETTINGS})[0]
+    assert (row["cached_msgs"], row["head_offset"]) == (cache.msg_count, offsets[0])
+    assert row["flow_control"] == flow_control(cache.msg_count, 0, cache.max_span(), is_orderly, 1000, 100, 2000)

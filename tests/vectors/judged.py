@@ -39,6 +39,14 @@ ON_ARRAYS: Final[Mapping[str, Arrays]] = {
         ),
         Arrays("gold.committed_offset", "tests/decisions/test_committed_offset.py"),
     ),
+    **dict.fromkeys(
+        (
+            "process_queue:ProcessQueue.consuming_tree",
+            "process_queue:ProcessQueue.max_span",
+            "process_queue:ProcessQueue.tree",
+        ),
+        Arrays("gold.flow_control", "tests/decisions/test_flow_control.py"),
+    ),
     "queue_progress": Arrays("gold.queue_progress", RULES),
     "skip": Arrays("gold.finding (offset_jump)", RULES),
     "stale_copy": Arrays("gold.finding (stale_slave_offsets)", RULES),
@@ -96,7 +104,6 @@ JUDGES_NOTHING: Final[Mapping[str, str]] = {
     "consumer_offset_manager:encode": TABLE_OF_BROKER,
     "consumer_offset_manager:persist": TABLE_OF_BROKER,
     "consumer_offset_manager:load": "`mqreplay doctor` says by it what a broker makes of a damaged file",
-    "delay_level:compute_deliver_timestamp": "gold.retried_message adds the delay to a seen time",
     "delay_level:delay_level_to_queue_id": "names queues of SCHEDULE_TOPIC_XXXX, which no client reads",
     "delay_level:queue_id_to_delay_level": "names queues of SCHEDULE_TOPIC_XXXX, which no client reads",
     "fastjson_write": TABLE_OF_BROKER,

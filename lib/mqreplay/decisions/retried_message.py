@@ -15,7 +15,13 @@ from typing import Any, Final
 
 import polars as pl
 
-from mqreplay.core.delay_level import DEFAULT_MESSAGE_DELAY_LEVEL, DelayLevels, parse_delay_level, stored_delay_level
+from mqreplay.core.delay_level import (
+    DEFAULT_MESSAGE_DELAY_LEVEL,
+    DelayLevels,
+    compute_deliver_timestamp,
+    parse_delay_level,
+    stored_delay_level,
+)
 from mqreplay.core.retry_topic import DLQ_GROUP_TOPIC_PREFIX as DLQ
 from mqreplay.core.retry_topic import RETRY_GROUP_TOPIC_PREFIX as RETRY
 from mqreplay.core.send_back import RetryGroup, SendBackRequest, StoredMessage, consumer_send_msg_back
@@ -122,8 +128,7 @@ def expected_of(case: Mapping[str, Any]) -> tuple[str | None, int | None, int | 
 
 def _retry(retry: int, level: int, levels: DelayLevels) -> tuple[str, int, int, str]:
     stored_level = stored_delay_level(level, levels.max_delay_level)
-    # ScheduleMessageService#computeDeliverTimestamp: an unknown level waits 1 s.
-    delay = levels.delay_level_table.get(stored_level, 1_000) if stored_level > 0 else 0
+    delay = compute_deliver_timestamp(stored_level, 0, levels.delay_level_table) if stored_level > 0 else 0
     return RETRY, stored_level, delay, f"retry {retry}, delay level {stored_level}"
 
 

@@ -11,7 +11,12 @@ from typing import Final
 
 import polars as pl
 
-from mqreplay.core.delay_level import DEFAULT_MESSAGE_DELAY_LEVEL, parse_delay_level, stored_delay_level
+from mqreplay.core.delay_level import (
+    DEFAULT_MESSAGE_DELAY_LEVEL,
+    compute_deliver_timestamp,
+    parse_delay_level,
+    stored_delay_level,
+)
 from mqreplay.core.send_back import retry_delay_level
 
 MESSAGE: Final = ("consumer_group", "msg_id")
@@ -96,5 +101,4 @@ def _with_delays(counted: pl.DataFrame) -> pl.DataFrame:
 def _delay(message_delay_level: str | None, times: int) -> int:
     levels = parse_delay_level(message_delay_level or DEFAULT_MESSAGE_DELAY_LEVEL)
     level = stored_delay_level(retry_delay_level(0, times), levels.max_delay_level)
-    # ScheduleMessageService#computeDeliverTimestamp: an unknown level waits 1 s.
-    return min(levels.delay_level_table.get(level, 1_000), LONGEST_MS)
+    return min(compute_deliver_timestamp(level, 0, levels.delay_level_table), LONGEST_MS)
