@@ -8,6 +8,7 @@ import random
 import polars as pl
 import pytest
 
+from mqreplay.core.pop_order import check_block, commit_and_next, update, update_next_visible_time
 from mqreplay.core.pop_receipt import decode_receipt_handle
 from mqreplay.core.pop_revive import (
     CheckPoint,
@@ -223,3 +224,35 @@ def test_a_receipt_names_its_time_and_its_order_as_by_core(revive_queue):
     row = receipts_of([handed(7, revive=revive_queue)]).row(0, named=True)
     assert int(row["visible_ts"].timestamp() * 1000) == receipt.next_visible_time
     assert row["is_order"] == receipt.is_order
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_a_queue_in_order_is_handed_out_as_by_core(seed):
+    """Random POPs, acknowledgements and changed times of a queue, answered by core; then a POP while it is blocked."""
+    chance, info, begin, popped_ms = random.Random(seed), None, 0, {}
+    pops, acks = [], []
+    for step in range(60):
+        now = step * 3000
+        if chance.random() < 0.4 and not check_block(info, f"a{step}", INVISIBLE, epoch(now)):
+            offsets = list(range(begin, begin + chance.randint(1, 4)))
+            info = update(info, f"a{step}", epoch(now), INVISIBLE, offsets, epoch(now))
+            pops += [handed(now, offset=offset, revive=999, attempt=f"a{step}") for offset in offsets]
+            popped_ms = dict.fromkeys(offsets, now)
+        elif popped_ms:
+            offset, kept = chance.choice(list(popped_ms)), chance.random() < 0.25
+            if kept and info.is_not_ack(offset - info.offset_list[0]):
+                # Such a change has a new receipt, which a client must use from then on: here it is not acknowledged.
+                info = update_next_visible_time(info, offset, info.pop_time, epoch(now + 9000))
+                acks.append(ack(now, of=popped_ms[offset], kind="CHANGE_INVISIBLE_TIME", changed=9000, offset=offset))
+                del popped_ms[offset]
+            elif not kept:
+                commit = commit_and_next(info, offset, info.pop_time)
+                info, begin = commit.order_info, commit.next_offset
+                acks.append(ack(now, of=popped_ms[offset], offset=offset))
+    found = receipts_of(pops, acks, {})
+    assert found.filter(pl.col("judgement") == "differ").is_empty()
+    for row in found.filter(pl.col("outcome") == "open").rows(named=True):
+        early = (row["visible_ts"] - T0) // dt.timedelta(milliseconds=1) - 1
+        again = handed(early, offset=row["queue_offset"], revive=999, attempt="early")
+        judgements = receipts_of([*pops, again], acks, {}).filter(pl.col("record_id") == row["record_id"])
+        assert "differ" in judgements["judgement"].to_list()

@@ -64,6 +64,9 @@ ON_ARRAYS: Final[Mapping[str, Arrays]] = {
     ),
     **dict.fromkeys(
         (
+            "pop_order:commit_and_next",
+            "pop_order:update",
+            "pop_order:update_next_visible_time",
             "pop_receipt:ReceiptHandle.is_order",
             "pop_receipt:ReceiptHandle.next_visible_time",
             "pop_receipt:decode_receipt_handle",
@@ -92,7 +95,7 @@ FAULTS: Final = (
 NAME_SERVER: Final = "the tables inside of a name server; what it lists, and since when, judges gold.failover_step"
 FLUSH: Final = "one flush inside of a broker; what polls state of the flushed log judges gold.replication"
 IN_POP: Final = "state inside of a broker; what clients and files show of it judges gold.pop_receipt"
-ORDERLY_POP: Final = "state between two POPs; consumerOrderInfo.json shows its result (pop_order_blocked)"
+ORDERLY_POP: Final = "when a broker wakes the clients that wait for a queue is in no evidence"
 NAMES: Final = "the inverse of names that are compared forwards (orphan_queue, gold.delivery_audit)"
 JUDGES_NOTHING: Final[Mapping[str, str]] = {
     "consume_queue": STORE,
@@ -114,7 +117,7 @@ JUDGES_NOTHING: Final[Mapping[str, str]] = {
     "offset_store": IN_CLIENT,
     "pop_answer:parse_order_count_info": "how often a message was popped; the audit counts deliveries itself",
     "pop_assignment:message_request_mode": "a setting that gold.pop_assignment reads from the broker's answer",
-    "pop_order": ORDERLY_POP,
+    "pop_order:lock_free_timestamp": ORDERLY_POP,
     "pop_receipt": IN_POP,
     "pop_retry_topic": NAMES,
     "pop_revive": IN_POP,

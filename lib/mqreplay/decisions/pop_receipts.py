@@ -157,8 +157,15 @@ def _judged(rows: pl.DataFrame) -> pl.DataFrame:
         .otherwise(pl.lit("open"))
     )
     back_ms = (again - visible).dt.total_milliseconds()
+    # A group in order gets the queue again from the first message without acknowledgement (OrderInfo#getNextOffset).
+    is_open = (acked.is_null() | (acked > again)).fill_null(value=False)
+    first_open = (
+        pl.when(is_open).then("queue_offset").min().over("consumer_group", "topic", "broker_name", "queue_id", "pop_ts")
+    )
+    with_earlier = pl.col("is_order") & (first_open < pl.col("queue_offset")).fill_null(value=False)
     agree, differ, open_ = pl.lit("agree"), pl.lit("differ"), pl.lit("undetermined")
     cases = [
+        (in_time & is_back & with_earlier, agree, pl.lit("it came back with an earlier one without acknowledgement")),
         (in_time & is_back & (again > acked), differ, pl.lit("it came back although it was acknowledged in time")),
         (in_time, agree, pl.lit("it was acknowledged before its invisible time ended")),
         (is_back & repeated, agree, pl.lit("the same attempt was repeated and got the same messages")),
