@@ -55,6 +55,20 @@ def test_the_settings_of_the_broker_count() -> None:
     assert batches([{"msg_count": 5}], **lowered).differing["most_messages"].to_list() == [4]
 
 
+def test_the_settings_at_the_time_of_the_pull_count() -> None:
+    pulls = [{"msg_count": 33, "request_ts": at(s)} for s in (-60, 50, 150)]
+    described = [
+        {"properties": {"maxTransferCountOnMessageInMemory": "40"}},  # also before its recording
+        {"properties": {}, "ts": at(100)},  # the broker was restarted with the default of 32
+    ]
+    nothing = rows("gold.slave_suggestion", PULL | SLOW, [])
+    found = pull_batches(
+        rows("silver.pull", PULL, pulls), nothing, rows("silver.broker", BROKER, described), pl.lit(True), 120
+    )
+    assert found.differing["request_ts"].to_list() == [at(150)]
+    assert found.differing["most_messages"].to_list() == [32]
+
+
 def test_reads_from_disk_are_one_run_of_a_queue() -> None:
     second = {"request_ts": at(60), "response_ts": at(61), "next_begin_offset": 16, "max_offset": 130}
     (run,) = batches([{}, second], ("r0", "r1")).disk_runs.rows(named=True)

@@ -75,6 +75,17 @@ def test_the_settings_of_the_broker_count() -> None:
     ]
 
 
+def test_the_settings_at_the_time_of_the_poll_count() -> None:
+    polls = [poll(s, s * 100_000, "2.0 MiB" if s in (60, 120) else None) for s in range(0, 121, 5)]
+    described = [
+        {"properties": {"flushIntervalCommitLog": "9000"}, "ts": at(-1000)},
+        {"properties": {}, "ts": at(90)},  # the broker was restarted with the default of 500 ms
+    ]
+    found = replication(rows("silver.broker_runtime", RUNTIME, polls), rows("silver.broker", BROKER, described), 30)
+    judged_polls = found.judged_polls.select("ts", "judgement").rows()
+    assert judged_polls == [(at(60), "agree"), (at(120), "differ")]
+
+
 def test_a_restart_begins_anew() -> None:
     again = {"boot_ts": at(19)}
     assert verdicts(poll(0, 9 * MIB), poll(20, 9 * MIB, "5.0 MiB", **again)) == [(20, "undetermined", None)]

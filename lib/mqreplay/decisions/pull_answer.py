@@ -27,7 +27,7 @@ from mqreplay.core.slave_suggestion import SLAVE, next_offset_correction
 from mqreplay.core.version import BROKER_4
 from mqreplay.evidence.arrays.distinct import distinct_rows
 from mqreplay.evidence.arrays.frame_arrays import gathered
-from mqreplay.evidence.brokers.broker_descriptions import BROKER_5, BROKER_KEY, valid_descriptions
+from mqreplay.evidence.brokers.broker_descriptions import BROKER_5, BROKER_KEY, major_version, valid_descriptions
 
 MASTER: Final = "ASYNC_MASTER"
 # What the store may find inside of a queue's range.
@@ -96,8 +96,7 @@ def stored_rows(answered: pl.DataFrame) -> pl.DataFrame:
 
 def _with_brokers(pull: pl.DataFrame, broker: pl.DataFrame) -> pl.DataFrame:
     """Add broker_role, offset_check_in_slave and since_5, null where the broker is not described."""
-    major = pl.col("rocketmq_version").str.split(".").list.first().cast(pl.Int32, strict=False)
-    known = broker.with_columns((major >= 5).alias("since_5"))
+    known = broker.with_columns((major_version() >= 5).alias("since_5"))
     place = valid_descriptions(pull, known, BROKER_KEY)
     names = ("broker_role", "offset_check_in_slave", "since_5")
     return pl.concat([pull, pl.DataFrame([gathered(known[name], place) for name in names])], how="horizontal")

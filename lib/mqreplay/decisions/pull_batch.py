@@ -16,8 +16,8 @@ import polars as pl
 from mqreplay.core.slave_suggestion import TransferLimits, can_be_batch, transfer_limits
 from mqreplay.core.version import BROKER_4
 from mqreplay.decisions.slave_suggestion import FOUND
-from mqreplay.evidence.brokers.broker_descriptions import BROKER_KEY, PROPERTIES, properties_of, version_of
-from mqreplay.evidence.time_spans import with_session
+from mqreplay.evidence.brokers.broker_descriptions import BROKER_KEY, PROPERTIES, properties_of, valid_at, version_of
+from mqreplay.evidence.time_spans import INSTANT, with_session
 
 TABLE: Final = "gold.pull_batch"
 QUEUE: Final = ("consumer_group", "topic", "broker_name", "queue_id")
@@ -34,6 +34,7 @@ CASE: Final = (
     *("memory_messages", "memory_bytes", "disk_messages", "disk_bytes"),
 )
 LIMITS: Final[dict[str, pl.DataType]] = {
+    "ts": INSTANT,
     "broker_name": pl.String(),
     "broker_id": pl.Int64(),
     "memory_messages": pl.Int64(),
@@ -86,14 +87,13 @@ def pull_batches(
 
 
 def _limits(broker: pl.DataFrame) -> pl.DataFrame:
-    """Return the limits of each described broker, of the columns LIMITS."""
-    last = broker.sort("ts").unique(BROKER_KEY, keep="last").with_columns(pl.col("properties").cast(PROPERTIES))
+    """Return the limits of each description of a broker, of the columns LIMITS."""
     rows = []
-    for each in last.iter_rows(named=True):
+    for each in broker.sort("ts").with_columns(pl.col("properties").cast(PROPERTIES)).iter_rows(named=True):
         of = transfer_limits(properties_of(each))
         memory = (of.max_transfer_count_on_message_in_memory, of.max_transfer_bytes_on_message_in_memory)
         disk = (of.max_transfer_count_on_message_in_disk, of.max_transfer_bytes_on_message_in_disk)
-        rows.append((each["broker_name"], each["broker_id"], *memory, *disk, version_of(each)))
+        rows.append((each["ts"], each["broker_name"], each["broker_id"], *memory, *disk, version_of(each)))
     return pl.DataFrame(rows, LIMITS, orient="row")
 
 
@@ -111,7 +111,7 @@ def _none_of(pull: pl.DataFrame, slow: pl.DataFrame) -> pl.DataFrame:
 
 def _judge(suspects: pl.DataFrame, limits: pl.DataFrame) -> pl.DataFrame:
     """Return the batches with their limits, judgement and reason; the rule is asked where a limit is passed."""
-    known = suspects.join(limits, BROKER_KEY, how="left", maintain_order="left")
+    known = valid_at(suspects, limits, "request_ts")
     default = TransferLimits()
     limit = {
         "memory_messages": default.max_transfer_count_on_message_in_memory,
@@ -182,7 +182,7 @@ def _runs(disk: pl.DataFrame, found: pl.DataFrame, limits: pl.DataFrame, gap_s: 
     went_on (the group later read from memory, or the rest). ``found`` are all answers with messages.
     """
     behind = disk.filter(pl.col("next_begin_offset") < pl.col("max_offset"))
-    known = behind.join(limits, BROKER_KEY, how="left", maintain_order="left")
+    known = valid_at(behind, limits, "request_ts")
     ends = (pl.col("request_ts").alias("from_ts"), pl.coalesce("response_ts", "request_ts").alias("to_ts"))
     spans = with_session(known.with_columns(ends), QUEUE, "from_ts", "to_ts", gap_s)
     runs = spans.group_by(*QUEUE, "session", maintain_order=True).agg(

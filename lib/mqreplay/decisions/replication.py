@@ -8,7 +8,8 @@ up, or does not write.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import datetime as dt
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import polars as pl
@@ -17,7 +18,7 @@ from mqreplay.core.flush import FlushPolicy, commit_log_policy, due_after, flush
 from mqreplay.core.replication import SYNC_MASTER, ReplicaSettings, replica_settings, replica_status
 from mqreplay.core.store_settings import is_set
 from mqreplay.core.version import BROKER_4
-from mqreplay.evidence.brokers.broker_descriptions import BROKER_5, PROPERTIES, properties_of
+from mqreplay.evidence.brokers.broker_descriptions import BROKER_5, PROPERTIES, properties_of, valid_at
 from mqreplay.evidence.brokers.commit_logs import (
     BEHIND,
     BROKER,
@@ -28,6 +29,7 @@ from mqreplay.evidence.brokers.commit_logs import (
     with_behind,
     with_slaves,
 )
+from mqreplay.evidence.time_spans import INSTANT
 
 COLUMNS: Final = (
     *("day", "broker_name", "broker_id", "ts", "broker_role", "log_end", "master_end", "behind_bytes"),
@@ -40,6 +42,7 @@ OF_DLEDGER: Final = "the commit log is one of DLedger, which has its own rules"
 PAUSED: Final = "the broker had just not answered: it may have been paused, and a paused broker flushes nothing"
 DLEDGER: Final = ("enableDLegerCommitLog", "enableDLedgerCommitLog")
 SETTINGS: Final[dict[str, pl.DataType]] = {
+    "ts": INSTANT,
     "broker_name": pl.String(),
     "broker_id": pl.Int64(),
     "broker_role": pl.String(),
@@ -47,6 +50,7 @@ SETTINGS: Final[dict[str, pl.DataType]] = {
     "turns_ms": pl.Int64(),
     "thorough_ms": pl.Int64(),
     "is_dledger": pl.Boolean(),
+    "store": pl.Int64(),  # the place of the description among those of described_stores
 }
 
 
@@ -63,31 +67,32 @@ class Replication(NamedTuple):
 
 
 class Described(NamedTuple):
-    """What brokers.json says of a broker's store."""
+    """What a brokers.json says of a broker's store, from ``ts`` on."""
 
+    key: tuple[str, int]
+    ts: dt.datetime
     policy: FlushPolicy
     replicas: ReplicaSettings
     is_dledger: bool
 
 
-def described_stores(broker: pl.DataFrame) -> dict[tuple[str, int], Described]:
-    """Return the settings of each broker, by name and id. ``broker`` is silver.broker: the last description counts."""
-    found = {}
+def described_stores(broker: pl.DataFrame) -> list[Described]:
+    """Return the settings of each description of a broker, by their times. ``broker`` is silver.broker."""
+    found = []
     for row in broker.sort("ts").with_columns(pl.col("properties").cast(PROPERTIES)).iter_rows(named=True):
         named = properties_of(row)
         role = row["broker_role"] or ("ASYNC_MASTER" if row["broker_id"] == 0 else "SLAVE")
         is_dledger = any(is_set(named, name) for name in DLEDGER)
-        found[row["broker_name"], row["broker_id"]] = Described(
-            commit_log_policy(named), replica_settings(role, named), is_dledger
-        )
+        key, policy = (row["broker_name"], row["broker_id"]), commit_log_policy(named)
+        found.append(Described(key, row["ts"], policy, replica_settings(role, named), is_dledger))
     return found
 
 
-def settings_of(stores: Mapping[tuple[str, int], Described]) -> pl.DataFrame:
+def settings_of(stores: Sequence[Described]) -> pl.DataFrame:
     """Return the settings as rows of SETTINGS."""
     rows = [
-        (*key, store.replicas.role, store.replicas.fall_behind_max, *due_after(store.policy), store.is_dledger)
-        for key, store in stores.items()
+        (of.ts, *of.key, of.replicas.role, of.replicas.fall_behind_max, *due_after(of.policy), of.is_dledger, place)
+        for place, of in enumerate(stores)
     ]
     return pl.DataFrame(rows, SETTINGS, orient="row")
 
@@ -100,7 +105,7 @@ def replication(broker_runtime: pl.DataFrame, broker: pl.DataFrame, lag_s: int) 
     entry of lags, and one that is silent for more is none to its master.
     """
     polls, stores = log_polls(broker_runtime), described_stores(broker)
-    settled = polls.join(settings_of(stores), BROKER, how="left", maintain_order="left")
+    settled = valid_at(polls, settings_of(stores), "ts")
     stated = _with_errors(settled.filter(pl.col("flush_max").is_not_null()), broker_runtime)
     judged = judge(_with_bounds(stated, polls), stores)
     without = settled.join(judged.select(BROKER), BROKER, how="anti", maintain_order="left").unique(BROKER, keep="last")
@@ -178,13 +183,11 @@ def _with_bounds(rows: pl.DataFrame, polls: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def judge(rows: pl.DataFrame, stores: Mapping[tuple[str, int], Described]) -> pl.DataFrame:
+def judge(rows: pl.DataFrame, stores: Sequence[Described]) -> pl.DataFrame:
     """Return the polls with judgement, reason and allowed_bytes; without those that nothing before them can judge."""
     cases = [
-        _due(stores.get((name, broker_id)), turns, thorough)
-        for name, broker_id, turns, thorough in rows.select(
-            *BROKER, "end_before_turns", "end_before_thorough"
-        ).iter_rows()
+        None if store is None else _due(stores[store], turns, thorough)
+        for store, turns, thorough in rows.select("store", "end_before_turns", "end_before_thorough").iter_rows()
     ]
     due = rows.with_columns(pl.Series("due", cases, pl.Int64))
     allowed = pl.col("log_end") - pl.col("due")
@@ -225,15 +228,15 @@ def judge(rows: pl.DataFrame, stores: Mapping[tuple[str, int], Described]) -> pl
     return judged.filter(pl.col("judgement").is_not_null())
 
 
-def _due(store: Described | None, turns: int | None, thorough: int | None) -> int | None:
+def _due(store: Described, turns: int | None, thorough: int | None) -> int | None:
     """Return how much of the log must be on disk; ends that are not known oblige to nothing."""
-    if store is None or (turns is None and thorough is None):
+    if turns is None and thorough is None:
         return None
     return flushed_at_least(turns or 0, thorough or 0, store.policy)
 
 
 def _with_replicas(
-    rows: pl.DataFrame, polls: pl.DataFrame, stores: Mapping[tuple[str, int], Described], within_s: int
+    rows: pl.DataFrame, polls: pl.DataFrame, stores: Sequence[Described], within_s: int
 ) -> pl.DataFrame:
     """Add what slaves lack, the number of a master's slaves, and the status that a message gets by it."""
     not_flushed = (pl.col("flush_max") + pl.col("commit_max").fill_null(0)).alias("unflushed_bytes")
@@ -246,14 +249,14 @@ def _with_replicas(
     return both.with_columns(missing).sort("ts", *BROKER)
 
 
-def _with_status(masters: pl.DataFrame, stores: Mapping[tuple[str, int], Described]) -> pl.DataFrame:
+def _with_status(masters: pl.DataFrame, stores: Sequence[Described]) -> pl.DataFrame:
     """Add send_status: what the master answers to a message that waits for slaves, by those that keep up."""
-    cases = masters.select(*BROKER, "since_5", "near_slaves").iter_rows(named=True)
+    cases = masters.select("store", "since_5", "near_slaves").iter_rows(named=True)
     return masters.with_columns(pl.Series("send_status", [_status(case, stores) for case in cases], pl.String))
 
 
-def _status(master: Mapping[str, Any], stores: Mapping[tuple[str, int], Described]) -> str | None:
-    store = stores.get((master["broker_name"], master["broker_id"]))
+def _status(master: Mapping[str, Any], stores: Sequence[Described]) -> str | None:
+    store = None if master["store"] is None else stores[master["store"]]
     if store is None or store.is_dledger or master["near_slaves"] is None or master["since_5"] is None:
         return None
     return replica_status(store.replicas, master["near_slaves"], BROKER_5 if master["since_5"] else BROKER_4)

@@ -17,7 +17,7 @@ import polars as pl
 
 from mqreplay.core.slave_synchronize import schedule, staleness_max, sync_delay_offset, synchronized_parts
 from mqreplay.core.version import BROKER_4
-from mqreplay.evidence.brokers.broker_descriptions import BROKER_5
+from mqreplay.evidence.brokers.broker_descriptions import BROKER_5, major_version
 from mqreplay.evidence.brokers.slave_configs import (
     GROUP_VALUES,
     TOPIC_VALUES,
@@ -101,8 +101,7 @@ def _allowed(snapshot: pl.DataFrame, broker: pl.DataFrame) -> pl.DataFrame:
     """
     slaves = snapshot.filter(pl.col("broker_id") > 0).select(BROKER).unique()
     last = broker.sort("ts").group_by(BROKER).agg(pl.col("rocketmq_version").drop_nulls().last())
-    major = pl.col("rocketmq_version").str.strip_chars().str.split(".").list.first()
-    is_4, is_5 = (major == "4").fill_null(value=False), (major == "5").fill_null(value=False)
+    is_4, is_5 = (major_version() == 4).fill_null(value=False), (major_version() == 5).fill_null(value=False)
     times = {
         "allowed_ms": {version: staleness_max(version) + SLACK for version in (BROKER_4, BROKER_5)},
         "first_ms": {version: schedule(version).initial_delay for version in (BROKER_4, BROKER_5)},

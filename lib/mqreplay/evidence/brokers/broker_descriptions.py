@@ -6,6 +6,7 @@ configuration before the recorder asked for it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -29,6 +30,7 @@ BROKER_KEY = ("broker_name", "broker_id")
 GROUP_KEY = (*BROKER_KEY, "consumer_group")
 BROKER_COLUMNS = ("broker_id", "since_5", "slave_read_enable", "acts_as_master", "effective_ratio", "memory")
 PROPERTIES = pl.List(pl.Struct({"key": pl.String, "value": pl.String}))
+_MAJOR = re.compile(r"^\s*[Vv]?([0-9]{1,4})")
 GROUP_COLUMNS = ("group_broker_id", "which_broker_when_consume_slowly")
 
 
@@ -77,7 +79,25 @@ def properties_of(described: Mapping[str, Any]) -> dict[str, str]:
 
 def version_of(described: Mapping[str, Any]) -> str:
     """Return BROKER_5 for a description of 5.x, else BROKER_4."""
-    return BROKER_5 if str(described["rocketmq_version"] or "4").startswith("5") else BROKER_4
+    major = _MAJOR.match(described["rocketmq_version"] or "")
+    return BROKER_5 if major and int(major[1]) >= 5 else BROKER_4
+
+
+def major_version(column: str = "rocketmq_version") -> pl.Expr:
+    """Return the first number of a version such as 5.3.3 or V5_3_3; null if the text is no version."""
+    return pl.col(column).str.extract(_MAJOR.pattern).cast(pl.Int32)
+
+
+def valid_at(rows: pl.DataFrame, described: pl.DataFrame, ts: str) -> pl.DataFrame:
+    """Return the rows, by ``ts``, with the columns of the description of their broker that is valid then.
+
+    ``described`` has BROKER_KEY and its own ts. A row of a broker without a description has nulls.
+    """
+    is_first = pl.col("ts") == pl.col("ts").min().over(BROKER_KEY)
+    since = pl.when(is_first).then(pl.lit(0, pl.Int64)).otherwise(pl.col("ts").dt.epoch("us"))
+    known = described.with_columns(since.alias("_since")).sort("_since", maintain_order=True).drop("ts")
+    asked = rows.sort(ts, maintain_order=True).with_columns(pl.col(ts).dt.epoch("us").alias("_since"))
+    return asked.join_asof(known, on="_since", by=BROKER_KEY, strategy="backward", check_sortedness=False).drop("_since")
 
 
 def described_brokers(broker: pl.DataFrame) -> pl.DataFrame:
@@ -87,7 +107,6 @@ def described_brokers(broker: pl.DataFrame) -> pl.DataFrame:
     (bytes), broker_addr, configured_ratio (percent). effective_ratio and memory are null where the description lacks
     what they follow from; configured_ratio and broker_addr are as described.
     """
-    major = pl.col("rocketmq_version").str.split(".").list.first().str.strip_chars()
     setting = pl.element().struct.field
     acting = (
         pl.col("properties")
@@ -95,7 +114,7 @@ def described_brokers(broker: pl.DataFrame) -> pl.DataFrame:
         .list.eval((setting("key") == "enableSlaveActingMaster") & (setting("value").str.to_lowercase() == "true"))
     )
     rows = broker.with_columns(
-        (major.cast(pl.Int32, strict=False) >= 5).alias("since_5"),
+        (major_version() >= 5).alias("since_5"),
         acting.list.any().fill_null(False).alias("acts_as_master"),
     )
     ratios = [_ratio(row) for row in rows.rows(named=True)]

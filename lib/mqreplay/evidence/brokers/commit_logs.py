@@ -10,7 +10,7 @@ import datetime as dt
 import polars as pl
 
 from mqreplay.core.replication import byte_count_range
-from mqreplay.evidence.brokers.broker_descriptions import PROPERTIES
+from mqreplay.evidence.brokers.broker_descriptions import PROPERTIES, major_version
 
 BROKER = ("broker_name", "broker_id")
 RUN = (*BROKER, "boot_ts")  # a broker from one start to the next
@@ -37,7 +37,7 @@ def log_polls(broker_runtime: pl.DataFrame) -> pl.DataFrame:
         pl.coalesce("broker_addr", pl.col("broker_id").cast(pl.String)).alias("member"),
         "ts",
         pl.col("boot_ts").fill_null(NEVER),
-        pl.col("broker_version_desc").str.starts_with("V5").alias("since_5"),
+        (major_version("broker_version_desc") >= 5).alias("since_5"),
         pl.col("commit_log_max_offset").alias("log_end"),
         "record_id",
     )

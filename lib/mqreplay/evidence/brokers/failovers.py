@@ -14,7 +14,7 @@ import polars as pl
 
 from mqreplay.core.failover_intervals import REGISTER_NAME_SERVER_PERIOD
 from mqreplay.core.route_info_manager import BROKER_CHANNEL_EXPIRED_TIME
-from mqreplay.core.store_settings import is_set
+from mqreplay.core.store_settings import int_setting, is_set
 from mqreplay.core.version import BROKER_4, version_key
 from mqreplay.errors import MqreplayError
 from mqreplay.evidence.brokers.broker_descriptions import PROPERTIES, properties_of
@@ -188,11 +188,11 @@ def _of_settings(version: str | None, properties: Mapping[str, str]) -> dict[str
     """Return version, expired_time and register_period of a broker, by its settings."""
     acts = is_set(properties, "enableSlaveActingMaster")
     # A broker of 5.x gives its own time only with this setting (BrokerController#registerBrokerAll).
-    expired = _number(properties, "brokerNotActiveTimeoutMillis", 10_000) if acts else BROKER_CHANNEL_EXPIRED_TIME
+    expired = int_setting(properties, "brokerNotActiveTimeoutMillis", 10_000) if acts else BROKER_CHANNEL_EXPIRED_TIME
     return {
         "version": _known(version),
         "expired_time": expired,
-        "register_period": _number(properties, "registerNameServerPeriod", REGISTER_NAME_SERVER_PERIOD),
+        "register_period": int_setting(properties, "registerNameServerPeriod", REGISTER_NAME_SERVER_PERIOD),
     }
 
 
@@ -203,8 +203,3 @@ def _known(version: str | None) -> str:
     except MqreplayError:
         return BROKER_4
     return version or BROKER_4
-
-
-def _number(properties: Mapping[str, str], name: str, default: int) -> int:
-    text = properties.get(name, "").strip()
-    return int(text) if text.isdigit() and len(text) < 10 else default
