@@ -47,7 +47,10 @@ MOST_FILES = {
     "gold.send_attempt": 5,
     "gold.retried_message": 10,
     "gold.replication": 3,
+    "gold.retried_message": 7,
+    "gold.replication": 6,
     "gold.slave_copy": 4,
+    "gold.slave_sync": 5,
     "gold.slave_suggestion": 5,
 }
 

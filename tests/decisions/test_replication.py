@@ -20,6 +20,7 @@ RUNTIME = {
 }
 BROKER = {"broker_name": "b", "broker_id": 0, "broker_role": "ASYNC_MASTER", "ts": at(-1000)}
 MIB = 1 << 20
+NO_REPORTS = rows("silver.ha_status", {}, [])
 
 
 def poll(s: float, end: int, left: str | None = None, **more: Any) -> Row:
@@ -28,9 +29,26 @@ def poll(s: float, end: int, left: str | None = None, **more: Any) -> Row:
     return {"ts": at(s), "commit_log_max_offset": end, "runtime": figures} | more
 
 
-def judged(*polls: Row, properties: dict[str, str] | None = None, **broker: Any) -> Replication:
+def report(s: float, *confirmed: int, in_sync: bool = True) -> Row:
+    """A report of the master at a second: what each connected slave has confirmed."""
+    slaves = [
+        {"addr": f"h:{n}", "confirmed_offset": n, "behind_bytes": 100 * int(s) - n, "in_sync": in_sync}
+        for n in confirmed
+    ]
+    return {"ts": at(s), "slaves": slaves}
+
+
+def judged(
+    *polls: Row, properties: dict[str, str] | None = None, reports: tuple[Row, ...] = (), **broker: Any
+) -> Replication:
     described = [{"properties": properties or {}} | broker]
-    return replication(rows("silver.broker_runtime", RUNTIME, polls), rows("silver.broker", BROKER, described), 30)
+    master = {"broker_name": "b", "broker_id": 0, "is_master": True}
+    return replication(
+        rows("silver.broker_runtime", RUNTIME, polls),
+        rows("silver.broker", BROKER, described),
+        rows("silver.ha_status", master, reports),
+        30,
+    )
 
 
 def verdicts(*polls: Row, **more: Any) -> list[tuple[float, str, int | None]]:
@@ -81,7 +99,9 @@ def test_the_settings_at_the_time_of_the_poll_count() -> None:
         {"properties": {"flushIntervalCommitLog": "9000"}, "ts": at(-1000)},
         {"properties": {}, "ts": at(90)},  # the broker was restarted with the default of 500 ms
     ]
-    found = replication(rows("silver.broker_runtime", RUNTIME, polls), rows("silver.broker", BROKER, described), 30)
+    found = replication(
+        rows("silver.broker_runtime", RUNTIME, polls), rows("silver.broker", BROKER, described), NO_REPORTS, 30
+    )
     judged_polls = found.judged_polls.select("ts", "judgement").rows()
     assert judged_polls == [(at(60), "agree"), (at(120), "differ")]
 
@@ -145,7 +165,32 @@ def test_a_slave_behind_for_long_is_a_lag_and_a_master_without_one_is_alone() ->
     assert silent.alone["ts"].to_list() == [at(70), at(80)]
 
 
+def test_a_slave_that_only_the_recorder_cannot_reach_copies() -> None:
+    masters = [poll(s, 100 * s, broker_version_desc="V5_3_3") for s in range(0, 100, 10)]
+    stuck = [poll(s + 1, 200, **SLAVE) for s in (20, 30)]
+    connected = tuple(report(s, 100 * s - 9) for s in range(0, 100, 10))
+    found = judged(*masters, *stuck, reports=connected, broker_role="SYNC_MASTER")
+    assert found.lags.is_empty()
+    assert found.alone.is_empty()
+    assert found.judged_polls.filter(pl.col("broker_id") == 0)["slaves"].to_list() == [1]
+    # Without as many connections as slaves, the one that is connected may be another one.
+    others = [poll(s + 2, 100 * s, broker_id=2, broker_addr="h2") for s in range(0, 100, 10)]
+    assert judged(*masters, *stuck, *others, reports=connected).lags["ts"].to_list() == [at(s) for s in (70, 80, 90)]
+    # A slave that is connected, and gets nothing.
+    idle = tuple(report(s, 200, in_sync=False) for s in range(0, 100, 10))
+    assert judged(*masters, *stuck, reports=idle).lags["ts"].to_list() == [at(s) for s in (70, 80, 90)]
+
+
+def test_a_master_whose_slaves_lost_their_connections_is_alone() -> None:
+    polls = [poll(s, 100 * s, broker_version_desc="V5_3_3") for s in range(0, 100, 10)]
+    answering = [poll(s + 1, 200, **SLAVE) for s in range(0, 100, 10)]
+    reports = tuple(report(s, *([100 * s] if s <= 20 else [])) for s in range(0, 100, 10))
+    found = judged(*polls, *answering, reports=reports, broker_role="SYNC_MASTER")
+    assert found.alone["ts"].to_list() == [at(s) for s in (60, 70, 80, 90)], "for more than 30 s before"
+    assert judged(*polls, *answering, broker_role="SYNC_MASTER").alone.is_empty(), "the recorder reached the slave"
+
+
 def test_an_empty_day_has_no_rows() -> None:
-    nothing = replication(rows("silver.broker_runtime", {}, []), rows("silver.broker", {}, []), 30)
-    assert [len(frame) for frame in nothing] == [0, 0, 0]
+    nothing = replication(rows("silver.broker_runtime", {}, []), rows("silver.broker", {}, []), NO_REPORTS, 30)
+    assert [len(frame) for frame in nothing] == [0, 0, 0, 0]
     assert isinstance(nothing.judged_polls, pl.DataFrame)

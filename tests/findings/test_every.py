@@ -156,7 +156,7 @@ def evidence_of(**silver: list[dict]) -> FindingEvidence:
         config_drift=pl.DataFrame(silver.get("config_drift", []), DRIFT),
         blocked_locks=blocked_locks(table("queue_lock", "gold").with_columns(pl.lit(0, pl.Int64).alias("grants"))),
         rebalance_rounds=table("rebalance_round", "gold").with_columns(pl.lit(0, pl.Int64).alias("cycles")),
-        replication=replication(table("broker_runtime"), table("broker"), LIMITS.replication_lag_s),
+        replication=replication(table("broker_runtime"), table("broker"), table("ha_status"), LIMITS.replication_lag_s),
         blocked_orders=blocked_orders(table("pop_order"), table("snapshot"), 60),
         clocks=clocks,
         refused_snapshots=refused_snapshots(table("quarantine", "bronze")),

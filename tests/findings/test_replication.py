@@ -34,7 +34,7 @@ def poll(s: float, end: int, left: str | None = None, **more: Any) -> Row:
 
 def judged(polls: list[Row], role: str = "ASYNC_MASTER") -> Replication:
     described = rows("silver.broker", BROKER, [{"broker_role": role}])
-    return replication(rows("silver.broker_runtime", RUNTIME, polls), described, 30)
+    return replication(rows("silver.broker_runtime", RUNTIME, polls), described, rows("silver.ha_status", {}, []), 30)
 
 
 MASTER = [poll(s, 100 * s) for s in range(0, 101, 10)]

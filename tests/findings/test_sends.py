@@ -10,6 +10,7 @@ import pytest
 
 from evidence_keys import keys_of
 from findings.test_every import LIMITS, evidence_of
+from mqreplay.evidence.brokers.slave_reports import slave_reports
 from mqreplay.evidence.messages.avoided_brokers import AVOIDED, ISOLATED, NOT_IN_ROUTE
 from mqreplay.evidence.messages.failed_sends import SENDS
 from mqreplay.findings.sends import find, send_runs
@@ -46,7 +47,7 @@ def found(
     messages: tuple[Row, ...] = (),
     outages: tuple[Row, ...] = (),
     spans: tuple[Row, ...] = (),
-    **tables: pl.DataFrame,
+    **tables: Any,
 ) -> list[Row]:
     evidence = dataclasses.replace(
         evidence_of(outages=list(outages)),
@@ -122,6 +123,29 @@ def test_messages_that_are_stored_but_not_safe(status: str, why: str, mend: str)
     assert mend in row["advice"]
     (row,) = found(unsafe)
     assert row["severity"] == "info"
+
+
+def test_the_slaves_that_the_master_reported_meanwhile() -> None:
+    unsafe = {"failure": None, "send_status": "FLUSH_SLAVE_TIMEOUT", "response_code": 12}
+    # Of a real master of 5.3.3 whose slave was paused: bytes and whether it is in sync.
+    lacked = ((-60, 0, True), (1, 29_000, False), (9, 98_224, False), (90, 0, True))
+    polls = [
+        {
+            "ts": at(s),
+            "slaves": [{"addr": "h:1", "confirmed_offset": 0, "behind_bytes": behind, "in_sync": in_sync}],
+        }
+        for s, behind, in_sync in lacked
+    ]
+    master = {"broker_name": "a", "broker_id": 0, "is_master": True}
+    reports = slave_reports(rows("silver.ha_status", master, polls))
+    replicated = evidence_of().replication._replace(reports=reports)
+    (row,) = found(*[unsafe] * 5, replication=replicated)
+    assert row["summary"] == (
+        "The master of a acknowledged 5 messages of t as FLUSH_SLAVE_TIMEOUT within 4 s: no slave had them in time."
+        " Meanwhile the master reported as few as 1 connected slave, 0 in sync. A slave lacked up to 98224 bytes."
+    )
+    (row,) = found(*[unsafe | {"send_status": "FLUSH_DISK_TIMEOUT"}] * 5, replication=replicated)
+    assert "Meanwhile" not in row["summary"], "it waited for the disk"
 
 
 def test_an_avoided_broker() -> None:

@@ -21,6 +21,7 @@ STEMS = (
     "consume_stats",
     "consumer_connections",
     "consumer_lists",
+    "ha_status",
     "proxy_connections",
     "recorder_events",
     "routes",

@@ -76,6 +76,7 @@ ON_ARRAYS: Final[Mapping[str, Arrays]] = {
         ),
         Arrays("gold.pop_receipt", "tests/decisions/test_pop_receipts.py"),
     ),
+    "replication:is_slave_ok": Arrays("gold.slave_sync", "tests/decisions/test_slave_sync.py"),
     "retry_topic:topic_of_queue": Arrays("gold.delivery_audit", "tests/evidence/test_queue_topic.py"),
     "slave_suggestion:check_in_disk_by_commit_offset": Arrays(
         "gold.pull_batch", "tests/decisions/test_slave_suggestion.py"
@@ -126,6 +127,10 @@ JUDGES_NOTHING: Final[Mapping[str, str]] = {
     "pull_node:find_broker_address_in_publish": "the address of a send; gold.send_attempt judges its broker",
     "rebalance": REBALANCE,
     "replication:is_slave_ok": "what a master knows of its slaves is in no poll; replica_status judges what it says",
+    "rebalance_lock_manager:try_lock_batch": "a batch of try_lock, which judges gold.queue_lock queue by queue",
+    "rebalance_lock_manager:unlock_batch": "gold.queue_lock releases locks queue by queue",
+    "retry_topic:concurrent_max_reconsume_times": SECOND_TRY,
+    "retry_topic:orderly_max_reconsume_times": SECOND_TRY,
     "route_info_manager": NAME_SERVER,
     "select_queue:select_with_faults": FAULTS,
     "select_queue:select_with_filters": FAULTS,

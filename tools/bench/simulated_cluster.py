@@ -209,6 +209,10 @@ class SimulatedCluster:
             return Answered(_json({"dataVersion": {"counter": int(time.monotonic())}, "topicConfigTable": configs}))
         if code == 201:
             return Answered(_json({"subscriptionGroupTable": {name: {"groupName": name} for name in self.members}}))
+        if code == 907:
+            return Answered(
+                _json({"haConnectionInfo": [], "inSyncSlaveNums": 0, "master": True, "masterCommitLogMaxOffset": 5})
+            )
         if code == 402:
             return Answered(b'{"messageRequestModeMap":{"t-0":{"g-0":{"mode":"PULL","popShareQueueNum":0}}}}')
         if code == 45:

@@ -16,7 +16,7 @@ import polars as pl
 from mqreplay.core.slave_suggestion import TransferLimits, can_be_batch, transfer_limits
 from mqreplay.core.version import BROKER_4
 from mqreplay.decisions.slave_suggestion import FOUND
-from mqreplay.evidence.brokers.broker_descriptions import BROKER_KEY, PROPERTIES, properties_of, valid_at, version_of
+from mqreplay.evidence.brokers.broker_descriptions import PROPERTIES, properties_of, valid_at, version_of
 from mqreplay.evidence.time_spans import INSTANT, with_session
 
 TABLE: Final = "gold.pull_batch"

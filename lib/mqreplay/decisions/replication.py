@@ -8,17 +8,15 @@ up, or does not write.
 
 from __future__ import annotations
 
-import datetime as dt
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import polars as pl
 
-from mqreplay.core.flush import FlushPolicy, commit_log_policy, due_after, flushed_at_least
-from mqreplay.core.replication import SYNC_MASTER, ReplicaSettings, replica_settings, replica_status
-from mqreplay.core.store_settings import is_set
+from mqreplay.core.flush import flushed_at_least
+from mqreplay.core.replication import SYNC_MASTER, replica_status
 from mqreplay.core.version import BROKER_4
-from mqreplay.evidence.brokers.broker_descriptions import BROKER_5, PROPERTIES, properties_of, valid_at
+from mqreplay.evidence.brokers.broker_descriptions import BROKER_5, valid_at
 from mqreplay.evidence.brokers.commit_logs import (
     BEHIND,
     BROKER,
@@ -29,7 +27,8 @@ from mqreplay.evidence.brokers.commit_logs import (
     with_behind,
     with_slaves,
 )
-from mqreplay.evidence.time_spans import INSTANT
+from mqreplay.evidence.brokers.described_stores import Described, described_stores, settings_of
+from mqreplay.evidence.brokers.slave_reports import slave_reports, with_confirmed, with_reports
 
 COLUMNS: Final = (
     *("day", "broker_name", "broker_id", "ts", "broker_role", "log_end", "master_end", "behind_bytes"),
@@ -40,18 +39,6 @@ NO_SETTINGS: Final = "brokers.json does not describe this broker, so its flush s
 NO_FIGURE: Final = "no poll of this broker after its first seconds states how much is not flushed"
 OF_DLEDGER: Final = "the commit log is one of DLedger, which has its own rules"
 PAUSED: Final = "the broker had just not answered: it may have been paused, and a paused broker flushes nothing"
-DLEDGER: Final = ("enableDLegerCommitLog", "enableDLedgerCommitLog")
-SETTINGS: Final[dict[str, pl.DataType]] = {
-    "ts": INSTANT,
-    "broker_name": pl.String(),
-    "broker_id": pl.Int64(),
-    "broker_role": pl.String(),
-    "fall_behind_max": pl.Int64(),
-    "turns_ms": pl.Int64(),
-    "thorough_ms": pl.Int64(),
-    "is_dledger": pl.Boolean(),
-    "store": pl.Int64(),  # the place of the description among those of described_stores
-}
 
 
 class Replication(NamedTuple):
@@ -59,50 +46,21 @@ class Replication(NamedTuple):
 
     lags: polls at which a slave had been behind for long, or silent while its master stored more (of `_lags`)
     alone: polls of synchronous masters without a slave that answers (columns of log_polls, ``send_status``)
+    reports: what masters of 5.x report of their slaves (of slave_reports)
     """
 
     judged_polls: pl.DataFrame
     lags: pl.DataFrame
     alone: pl.DataFrame
+    reports: pl.DataFrame
 
 
-class Described(NamedTuple):
-    """What a brokers.json says of a broker's store, from ``ts`` on."""
-
-    key: tuple[str, int]
-    ts: dt.datetime
-    policy: FlushPolicy
-    replicas: ReplicaSettings
-    is_dledger: bool
-
-
-def described_stores(broker: pl.DataFrame) -> list[Described]:
-    """Return the settings of each description of a broker, by their times. ``broker`` is silver.broker."""
-    found = []
-    for row in broker.sort("ts").with_columns(pl.col("properties").cast(PROPERTIES)).iter_rows(named=True):
-        named = properties_of(row)
-        role = row["broker_role"] or ("ASYNC_MASTER" if row["broker_id"] == 0 else "SLAVE")
-        is_dledger = any(is_set(named, name) for name in DLEDGER)
-        key, policy = (row["broker_name"], row["broker_id"]), commit_log_policy(named)
-        found.append(Described(key, row["ts"], policy, replica_settings(role, named), is_dledger))
-    return found
-
-
-def settings_of(stores: Sequence[Described]) -> pl.DataFrame:
-    """Return the settings as rows of SETTINGS."""
-    rows = [
-        (of.ts, *of.key, of.replicas.role, of.replicas.fall_behind_max, *due_after(of.policy), of.is_dledger, place)
-        for place, of in enumerate(stores)
-    ]
-    return pl.DataFrame(rows, SETTINGS, orient="row")
-
-
-def replication(broker_runtime: pl.DataFrame, broker: pl.DataFrame, lag_s: int) -> Replication:
+def replication(broker_runtime: pl.DataFrame, broker: pl.DataFrame, ha_status: pl.DataFrame, lag_s: int) -> Replication:
     """Judge the polls that state how much of the commit log is not flushed; one row each.
 
     Polls of a broker count from when the polls before reach back as long as a flush may take. A broker without
     such a poll has one row, undetermined: its last poll. ``lag_s``: a slave that is behind for more seconds is an
-    entry of lags, and one that is silent for more is none to its master.
+    entry of lags, and one that is silent for more is none to its master, unless the master reports it.
     """
     polls, stores = log_polls(broker_runtime), described_stores(broker)
     settled = valid_at(polls, settings_of(stores), "ts")
@@ -116,13 +74,18 @@ def replication(broker_runtime: pl.DataFrame, broker: pl.DataFrame, lag_s: int) 
     )
     rows = pl.concat([judged.select(open_rows.columns), open_rows])
     synchronous = (pl.col("broker_id") == 0) & (pl.col("broker_role") == SYNC_MASTER)
-    alone = with_slaves(settled.filter(synchronous), polls, lag_s).filter(pl.col("slaves") == 0)
+    reports = slave_reports(ha_status)
+    alone = with_reports(with_slaves(settled.filter(synchronous), polls, lag_s), reports, lag_s)
+    alone = alone.filter(pl.col("slaves") == 0)
     return Replication(
-        _with_replicas(rows, polls, stores, lag_s).select(COLUMNS), _lags(polls, lag_s), _with_status(alone, stores)
+        _with_replicas(rows, polls, stores, reports, lag_s).select(COLUMNS),
+        _lags(polls, reports, lag_s),
+        _with_status(alone, stores),
+        reports,
     )
 
 
-def _lags(polls: pl.DataFrame, lag_s: int) -> pl.DataFrame:
+def _lags(polls: pl.DataFrame, reports: pl.DataFrame, lag_s: int) -> pl.DataFrame:
     """Return the polls at which a slave had been behind for more than ``lag_s`` seconds.
 
     Columns: broker_name, broker_id, ts, log_end, answered_ts (of the slave), record_id, those of BEHIND, copies (how
@@ -130,8 +93,9 @@ def _lags(polls: pl.DataFrame, lag_s: int) -> pl.DataFrame:
     """
     slaves = slaves_of(polls)
     answered = slaves.select(*BROKER, "ts", "log_end", pl.col("ts").alias("answered_ts"), "record_id")
-    points = with_behind(pl.concat([answered, silent_slaves(polls, lag_s)]), polls)
     copies = slaves.group_by("broker_name").agg(pl.col("member").n_unique().cast(pl.Int64).alias("copies"))
+    silent = with_confirmed(silent_slaves(polls, lag_s), copies, reports, lag_s)
+    points = with_behind(pl.concat([answered, silent]), polls)
     return points.filter(pl.col("behind_ms") > lag_s * 1000).join(copies, "broker_name", how="left")
 
 
@@ -236,13 +200,13 @@ def _due(store: Described, turns: int | None, thorough: int | None) -> int | Non
 
 
 def _with_replicas(
-    rows: pl.DataFrame, polls: pl.DataFrame, stores: Sequence[Described], within_s: int
+    rows: pl.DataFrame, polls: pl.DataFrame, stores: Sequence[Described], reports: pl.DataFrame, within_s: int
 ) -> pl.DataFrame:
     """Add what slaves lack, the number of a master's slaves, and the status that a message gets by it."""
     not_flushed = (pl.col("flush_max") + pl.col("commit_max").fill_null(0)).alias("unflushed_bytes")
     named = rows.with_columns(not_flushed)
     slaves = with_behind(slaves_of(named), polls)
-    masters = with_slaves(named.filter(pl.col("broker_id") == 0), polls, within_s)
+    masters = with_reports(with_slaves(named.filter(pl.col("broker_id") == 0), polls, within_s), reports, within_s)
     of_masters = _with_status(masters, stores)
     both = pl.concat([slaves, of_masters], how="diagonal")
     missing = [pl.lit(None, pl.Int64).alias(name) for name in (*BEHIND[:-1], "slaves") if name not in both.columns]

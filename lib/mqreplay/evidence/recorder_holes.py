@@ -29,6 +29,7 @@ ASKED = {
     "GET_BROKER_CLUSTER_INFO": "the list of brokers",
     "GET_BROKER_CONFIG": "broker settings",
     "GET_BROKER_RUNTIME_INFO": "broker figures",
+    "GET_BROKER_HA_STATUS": "states of slaves",
     "GET_CONSUMER_CONNECTION_LIST": "connections of consumers",
     "GET_CONSUMER_LIST_BY_GROUP": "members of groups",
     "GET_CONSUMER_RUNNING_INFO": "queues that clients hold",

@@ -39,7 +39,9 @@ REPLICATION_LAG = FindingKind(
     " SLAVE_NOT_AVAILABLE; in RocketMQ 5 they get no error unless inSyncReplicas or minInSyncReplicas is above 1.",
     rule="At two polls or more, a slave's commit log ended below what its master's had reached more than"
     " replication_lag_s seconds before, or it did not answer and the master stored more meanwhile. Or no slave of a"
-    " SYNC_MASTER answered for replication_lag_s seconds. It is critical if the master went down meanwhile.",
+    " SYNC_MASTER answered for replication_lag_s seconds. Where a master of RocketMQ 5 reports its slaves"
+    " (GET_BROKER_HA_STATUS), what they confirmed and how many are connected counts instead of an answer. It is"
+    " critical if the master went down meanwhile.",
     follows="HAService#isSlaveOK, CommitLog#submitReplicaRequest; CommitLog#handleHA",
     advice="See whether the slave is connected: `mqadmin haStatus -b MASTER_ADDR` (RocketMQ 5), else read store.log of"
     " master and slave for HAConnection and HAClient. Check that the slave reaches brokerIP2 and haListenPort of the"

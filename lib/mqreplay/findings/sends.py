@@ -58,6 +58,7 @@ WRITE_AGAIN: Final = (
     " somebody takes it out of use. Producers drop such queues from their routes and do not ask the broker: without"
     " another one they fail with `No route info of this topic`, in their own logs alone."
 )
+REPORTED_EACH_S: Final = 10  # the recorder asks masters for their slaves so often
 UNSAFE_WHY: Final = {
     SEND_STATUS[10]: "the disk did not have them in time",
     SEND_STATUS[11]: "no slave was close enough to the master",
@@ -102,7 +103,7 @@ def find(evidence: FindingEvidence, limits: Limits) -> pl.DataFrame:
     return pl.concat(
         [
             send_failed(found.filter(pl.col("send_status").is_null()), cluster, least),
-            not_stored(found.filter(pl.col("send_status").is_not_null()), cluster, least),
+            not_stored(found.filter(pl.col("send_status").is_not_null()), evidence.replication.reports, cluster, least),
             avoided(_not_forbidden(evidence.avoided_brokers, unwriteable), cluster, gap_s),
             finding(
                 unwriteable,
@@ -255,8 +256,12 @@ def send_failed(found: pl.DataFrame, cluster: str, least: int) -> pl.DataFrame:
     return finding(found, SEND_FAILED, cluster, severity=severity, summary=summary, advice=advice)
 
 
-def not_stored(found: pl.DataFrame, cluster: str, least: int) -> pl.DataFrame:
-    """Return NOT_STORED of joined runs; fewer than ``least`` messages are info."""
+def not_stored(found: pl.DataFrame, reports: pl.DataFrame, cluster: str, least: int) -> pl.DataFrame:
+    """Return NOT_STORED of joined runs; fewer than ``least`` messages are info.
+
+    ``reports`` has what masters report of their slaves (of slave_reports).
+    """
+    found = _with_slaves(found, reports)
     summary = pl.concat_str(
         _capital(_broker().fill_null("a broker")),
         pl.format(" acknowledged {}", counted("pulls", "message")),
@@ -266,10 +271,30 @@ def not_stored(found: pl.DataFrame, cluster: str, least: int) -> pl.DataFrame:
         pl.lit(": "),
         pl.col("send_status").replace_strict(UNSAFE_WHY, default="", return_dtype=pl.String),
         pl.lit("."),
+        pl.format(
+            " Meanwhile the master reported as few as {}, {} in sync.",
+            counted("connections", "connected slave"),
+            "in_sync",
+        ).fill_null(""),
+        pl.format(" A slave lacked up to {}.", counted("behind_bytes", "byte")).fill_null(""),
     )
     advice = pl.col("send_status").replace_strict(UNSAFE_MEND, default=NOT_STORED.advice, return_dtype=pl.String)
     severity = pl.when(pl.col("pulls") >= least).then(pl.lit("warning")).otherwise(pl.lit("info"))
     return finding(found, NOT_STORED, cluster, severity=severity, summary=summary, advice=advice)
+
+
+def _with_slaves(found: pl.DataFrame, reports: pl.DataFrame) -> pl.DataFrame:
+    """Add the fewest connections of slaves, the fewest in sync, and the most that one lacked, while sends waited."""
+    numbered = found.with_row_index("run")
+    waits = numbered.filter(pl.col("send_status").is_in([SEND_STATUS[11], SEND_STATUS[12]]))
+    meanwhile = pl.col("ts").is_between(
+        pl.col("from_ts") - pl.duration(seconds=REPORTED_EACH_S), pl.col("to_ts") + pl.duration(seconds=REPORTED_EACH_S)
+    )
+    of_run = waits.select("run", "broker_name", "from_ts", "to_ts").join(reports, "broker_name").filter(meanwhile)
+    states = of_run.group_by("run").agg(
+        pl.col("connections").min(), pl.col("in_sync").min(), pl.col("behind_bytes").max()
+    )
+    return numbered.join(states, "run", how="left", maintain_order="left").drop("run")
 
 
 def _not_forbidden(spans: pl.DataFrame, unwriteable: pl.DataFrame) -> pl.DataFrame:

@@ -48,6 +48,7 @@ class DayTables:
     retried_message: pl.DataFrame
     rebalance_round: pl.DataFrame
     slave_copy: pl.DataFrame
+    slave_sync: pl.DataFrame
     judgement: pl.DataFrame
     replay_gap: pl.DataFrame
 

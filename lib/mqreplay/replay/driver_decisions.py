@@ -20,6 +20,7 @@ from mqreplay.decisions.retried_message import retried_message
 from mqreplay.decisions.slave_copy import slave_copy
 from mqreplay.decisions.slave_copy import stored_rows as stored_copies
 from mqreplay.decisions.suspended_message import suspended_messages
+from mqreplay.decisions.slave_sync import slave_sync
 from mqreplay.evidence.lags.unfinished_pulls import long_unfinished
 from mqreplay.evidence.members.observed_clients import answers
 from mqreplay.replay.broker_evidence import BrokerEvidence
@@ -53,6 +54,7 @@ class DriverDecisions:
     rounds: pl.DataFrame
     rebalance_round: pl.DataFrame
     slave_copy: pl.DataFrame
+    slave_sync: pl.DataFrame
     counted: Sequence[JudgedRows]
 
 
@@ -108,7 +110,8 @@ def driver_decisions(
         *(context.starts, context.day.since),
         *(limits.rebalance_interval_s, limits.silent_s),
     )
-    replicated = replication(runtime, raw["broker"], limits.replication_lag_s)
+    replicated = replication(runtime, raw["broker"], raw["ha_status"], limits.replication_lag_s)
+    synced = slave_sync(raw["ha_status"], raw["broker"], runtime)
     polls = replicated.judged_polls
     copies = slave_copy(
         *(raw["topic_config"], raw["subscription_group"], raw["delay_offset"]),
@@ -127,6 +130,7 @@ def driver_decisions(
         rounds=rounds,
         rebalance_round=rounds.select(COLUMNS),
         slave_copy=stored_copies(copies),
+        slave_sync=synced,
         counted=[
             counted_rows("gold.failover_step", judged_steps(steps.filter(judged))),
             counted_rows("gold.flow_control", flow.filter(judged)),
@@ -137,5 +141,6 @@ def driver_decisions(
             counted_rows("gold.replication", polls.filter(judged)),
             counted_rows("gold.rebalance_round", rounds.filter(judged).with_columns(NO_TOPIC)),
             counted_rows("gold.slave_copy", copies.filter(judged)),
+            counted_rows("gold.slave_sync", synced.filter(judged)),
         ],
     )

@@ -26,6 +26,7 @@ JUDGED = {
     "gold.rebalance_round": "from_ts",
     "gold.replication": "ts",
     "gold.slave_copy": "ts",
+    "gold.slave_sync": "ts",
     "gold.pull_batch": "request_ts",
     "gold.pop_receipt": "pop_ts",
     "gold.pop_assignment": "ts",

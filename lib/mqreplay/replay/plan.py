@@ -244,6 +244,7 @@ class Replay:
             retried_message=by_driver.retried_message,
             rebalance_round=by_driver.rebalance_round,
             slave_copy=by_driver.slave_copy,
+            slave_sync=by_driver.slave_sync,
             judgement=judgement(decided.judgements),
             replay_gap=replay_gap(pl.concat([decided.gaps, gaps]), self.day.cluster),
         )

@@ -176,6 +176,14 @@ WORDINGS: Mapping[str, Wording] = {
             ("{judgement}: {reason}", "{judgement}"),
         ),
     ),
+    "gold.slave_sync": Wording(
+        "ts",
+        (
+            "slave {slave_addr}",
+            "{behind_bytes:,} bytes not confirmed, {max_gap_bytes:,} allowed in sync",
+            ("{judgement}: {reason}", "{judgement}"),
+        ),
+    ),
     "gold.slave_suggestion": Wording(
         "request_ts",
         (

@@ -48,6 +48,11 @@ REASONS: Final = (
         "the reader's distance was too close to the memory limit",
         advice="record the brokers' figures (broker_runtime) more often, such as with --every 1s",
     ),
+    _reason(
+        "^no answer of this master to GET_BROKER_HA_STATUS",
+        "no answer of a master states what its slaves have confirmed",
+        advice="run `mqreplay record`",
+    ),
     _reason("^the client is older than the recording", "the client started before the recording", advice=OLDER),
     _reason("^the client's route was not recorded", "the client's route was not recorded", "routes"),
     _reason("^(the end of .* not known|a queue's end is not known)", "the end of a queue is not known", "topic_stats"),

@@ -206,6 +206,20 @@ def test_figures_that_somebody_asked_for():
     assert (stem, runtime["ts"], runtime["commit_log_max_offset"]) == ("broker_runtime", MS + 2, 55)
 
 
+def test_states_of_slaves_that_somebody_asked_for():
+    talk = Talk()
+    body = (
+        b'{"haConnectionInfo":[{"addr":"127.0.0.1:33310","diff":471,"inSync":true,"slaveAckOffset":114072,'
+        b'"transferFromWhere":114072,"transferredByteInSecond":6637}],"inSyncSlaveNums":1,"master":true,'
+        b'"masterCommitLogMaxOffset":114543}'
+    )
+    sent = [talk.ask(command(907, 1)), talk.answer(command(0, 1, 1, body=body)), talk.ask(command(907, 2))]
+    sent.append(talk.answer(command(3, 2, 1, remark=" request type 907 not supported")))
+    ((stem, status),) = records([register(), *sent])
+    assert (stem, status["master_end"], status["broker_name"]) == ("ha_status", 114_543, "b")
+    assert status["slaves"] == [("127.0.0.1:33310", 114_072, 471, True, 6637, 114_072)]
+
+
 def test_a_body_without_which_a_record_means_nothing():
     talk, whole = Talk(), heartbeat(ID, 2)
     cut, pull = talk.ask(whole, kept=len(whole) - 5), talk.ask(command(11, 1, ext=PULL))

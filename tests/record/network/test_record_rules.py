@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from mqreplay.core.delay_level import SCHEDULE_TOPIC
 from mqreplay.core.system_names import PROXY_GROUP
 from mqreplay.errors import InputError
 from mqreplay.record.network.answers import (
@@ -15,6 +16,7 @@ from mqreplay.record.network.clock import RecorderClock
 from mqreplay.record.network.estate import Estate
 from mqreplay.record.network.options import Filter, RecordOptions, bytes_of, name_servers_of, record_options, seconds_of
 from mqreplay.record.network.polls import plans
+from mqreplay.record.network.queue_polls import QueuePolls
 from mqreplay.record.network.readings import reading
 from mqreplay.record.network.schedule import Target
 from mqreplay.record.network.topology import Broker, Topology
@@ -183,13 +185,22 @@ def test_proxies_are_found_by_their_group_and_asked_once_they_answer() -> None:
     assert proxied() == [(addr, PROXY_GROUP)]
 
 
-def test_a_broker_that_does_not_know_modes_is_seldom_asked() -> None:
-    estate, asked = estate_of(), Target("modes", "h:1", ("b", 0))
-    assert plans(OPTIONS, ("ns:1",), [MASTER], set(), estate)[asked].period_ms == 60_000
-    refused = reading(asked, Answer(3, " request type 402 not supported", {}, b""))
-    assert refused.error is None
-    estate.take_modes(("b", 0), refused.fact)
+@pytest.mark.parametrize(("kind", "code", "period_ms"), [("modes", 402, 60_000), ("ha_status", 907, 10_000)])
+def test_a_broker_that_does_not_know_a_request_is_seldom_asked(kind: str, code: int, period_ms: int) -> None:
+    estate, asked = estate_of(), Target(kind, "h:1", ("b", 0))
+    assert plans(OPTIONS, ("ns:1",), [MASTER], set(), estate)[asked].period_ms == period_ms
+    refused = reading(asked, Answer(3, f" request type {code} not supported", {}, b""))
+    assert (refused.error, refused.fact) == (None, False)
+    estate.take_support(("b", 0), kind, refused.fact)
     assert plans(OPTIONS, ("ns:1",), [MASTER], set(), estate)[asked].period_ms == 3_600_000
+
+
+def test_delayed_messages_are_asked_with_the_times_of_the_last_ones() -> None:
+    estate, asked = estate_of(), Target("topic_offsets", "h:1", ("b", 0), SCHEDULE_TOPIC)
+    assert asked not in plans(OPTIONS, ("ns:1",), [MASTER], set(), estate)
+    estate.take_queue_counts(("b", 0), {"orders": 4, SCHEDULE_TOPIC: 18})
+    assert plans(OPTIONS, ("ns:1",), [MASTER], set(), estate)[asked].period_ms == 60_000
+    assert QueuePolls(estate).queues_of(asked) is None, "one request for all levels"
 
 
 def test_only_chosen_groups_and_topics_are_polled() -> None:

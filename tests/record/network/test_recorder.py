@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from bench.simulated_cluster import SimulatedCluster
+from bench.simulated_cluster import Answered, SimulatedCluster
 from cluster.processes import free_port
 from mqreplay.core.system_names import PROXY_GROUP
 from mqreplay.decode.brokers import decode_brokers
@@ -77,6 +77,15 @@ def test_a_port_at_which_no_proxy_answers_is_probed_and_is_an_event(tmp_path: Pa
     (event,) = events(tmp_path, "unreachable")
     assert event["detail"].startswith(f"proxy {addr}: ")
     assert {each["consumer_group"] for each in lines(tmp_path, "proxy_connections")} == {PROXY_GROUP}
+
+
+def test_a_broker_of_4_9_is_asked_once_for_the_state_of_slaves(tmp_path: Path) -> None:
+    cluster = SimulatedCluster(masters=1, groups=1, clients=1)
+    cluster.given = {code: Answered(code=3, remark=f" request type {code} not supported") for code in (402, 907)}
+    record(tmp_path, cluster, for_s=4.0)
+    assert [cluster.brokers[0].asked[code] for code in (402, 907)] == [1, 1]
+    assert lines(tmp_path, "ha_status") == []
+    assert events(tmp_path, "missing") == []
 
 
 def test_members_that_come_and_go_are_recorded_when_they_do(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from mqreplay.record.remoting import requests
 from mqreplay.record.remoting.frames import encode_request
 from mqreplay.record.remoting.requests import FIELD_NAMES, ReadCode, Request
 
-READ_ONLY = {21, 26, 28, 30, 31, 38, 43, 45, 105, 106, 201, 202, 203, 206, 208, 307, 402}
+READ_ONLY = {21, 26, 28, 30, 31, 38, 43, 45, 105, 106, 201, 202, 203, 206, 208, 307, 402, 907}
 MADE = {
     21: requests.get_all_topic_config(),
     26: requests.get_broker_config(),
@@ -32,6 +32,7 @@ MADE = {
     208: requests.get_consume_stats("g"),
     307: requests.get_consumer_running_info("g", "c"),
     402: requests.get_all_message_request_mode(),
+    907: requests.get_broker_ha_status(),
 }
 
 

@@ -241,6 +241,12 @@ def _runtime(call: Call, names: Names) -> tuple[str, Fields] | None:
     return "broker_runtime", fields | {"full": True, "table": table}
 
 
+def _ha_status(call: Call, names: Names) -> tuple[str, Fields] | None:
+    if call.response is None or call.response.code:
+        return None
+    return "ha_status", _times(call) | _broker(call, names) | {"body": _body(call)}
+
+
 def _cluster_info(call: Call, _: Names) -> tuple[str, Fields] | None:
     if call.response is None or call.response.code:
         return None
@@ -298,6 +304,7 @@ _RECORDS: Final[Mapping[int, Callable[[Call, Names], tuple[str, Fields] | None]]
     codes.GET_MAX_OFFSET: _offset_lookup,
     codes.SEARCH_OFFSET_BY_TIMESTAMP: _offset_lookup,
     codes.GET_BROKER_RUNTIME_INFO: _runtime,
+    codes.GET_BROKER_HA_STATUS: _ha_status,
     codes.HEART_BEAT: _heartbeat,
     codes.UNREGISTER_CLIENT: _heartbeat,
     codes.CONSUMER_SEND_MSG_BACK: _send_back,

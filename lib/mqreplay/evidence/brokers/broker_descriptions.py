@@ -97,7 +97,9 @@ def valid_at(rows: pl.DataFrame, described: pl.DataFrame, ts: str) -> pl.DataFra
     since = pl.when(is_first).then(pl.lit(0, pl.Int64)).otherwise(pl.col("ts").dt.epoch("us"))
     known = described.with_columns(since.alias("_since")).sort("_since", maintain_order=True).drop("ts")
     asked = rows.sort(ts, maintain_order=True).with_columns(pl.col(ts).dt.epoch("us").alias("_since"))
-    return asked.join_asof(known, on="_since", by=BROKER_KEY, strategy="backward", check_sortedness=False).drop("_since")
+    return asked.join_asof(known, on="_since", by=BROKER_KEY, strategy="backward", check_sortedness=False).drop(
+        "_since"
+    )
 
 
 def described_brokers(broker: pl.DataFrame) -> pl.DataFrame:

@@ -136,6 +136,14 @@ def read_runtime(body: bytes) -> dict[str, str]:
     return {str(name): str(value) for name, value in table.items()}
 
 
+def read_ha_status(body: bytes) -> None:
+    """Refuse an answer to 907 that has no list of slaves: silver.ha_status reads it.
+
+    >>> read_ha_status(b'{"master":true,"haConnectionInfo":[]}')
+    """
+    items_of(object_of(read_bounded(body), "the answer"), "haConnectionInfo")
+
+
 def read_max_offsets(body: bytes) -> dict[int, int]:
     """Return the maximum offset of each queue of an answer to 202."""
     offsets: dict[int, int] = {}

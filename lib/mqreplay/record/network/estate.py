@@ -22,7 +22,8 @@ class Estate:
         self.listed_topics: frozenset[str] | None = None  # of the last polled name server
         self.moved_topics: set[tuple[BrokerKey, str]] = set()  # topics whose maximum offsets grew at the last poll
         self.answering: set[tuple[str, str]] = set()  # (group, client id) of clients that answered
-        self.without_modes: set[BrokerKey] = set()  # brokers of a version that does not know 402
+        # Brokers of a version that does not know a request (402, 907), with the kind of poll.
+        self.unsupported: set[tuple[BrokerKey, str]] = set()
         self.proxy_hosts: set[str] = set()  # of the members of PROXY_GROUP
         self.proxies: set[str] = set()  # addresses at which a proxy answers
         self.proxied: dict[tuple[str, str], frozenset[str]] = {}  # members by (address of the proxy, group)
@@ -92,10 +93,10 @@ class Estate:
             self.members[group][broker] = ids
             self.revision += 1
 
-    def take_modes(self, broker: BrokerKey, is_known: bool) -> None:
-        """Set whether the version of a broker knows the modes of groups (402)."""
-        if is_known == (broker in self.without_modes):
-            self.without_modes ^= {broker}
+    def take_support(self, broker: BrokerKey, kind: str, is_known: bool) -> None:
+        """Set whether the version of a broker knows the request of a kind of poll."""
+        if is_known == ((broker, kind) in self.unsupported):
+            self.unsupported ^= {(broker, kind)}
             self.revision += 1
 
     def take_proxy_hosts(self, hosts: Iterable[str]) -> None:

@@ -14,7 +14,7 @@ from mqreplay.record.network.changes import Changes
 from mqreplay.record.network.estate import Estate
 from mqreplay.record.network.events import Append, Events
 from mqreplay.record.network.offsets import OffsetReader
-from mqreplay.record.network.polls import POLLS, SNAPSHOT_FILES
+from mqreplay.record.network.polls import OF_5, POLLS, SNAPSHOT_FILES
 from mqreplay.record.network.readings import Reading, identity
 from mqreplay.record.network.schedule import Target
 from mqreplay.record.network.topology import BrokerKey, Topology
@@ -58,7 +58,8 @@ class PollWriter:
         if target.kind == "runtime":
             self._runtime(target, reading)
         is_change = False
-        if poll.stem is not None:
+        is_unsupported = target.kind in OF_5 and reading.fact is False
+        if poll.stem is not None and not is_unsupported:
             line: dict[str, Any] = {"ts": ts} | ({} if reading.is_silence else {"response_ts": response_ts})
             line |= identity(target)
             if not poll.repeated:
@@ -163,8 +164,8 @@ class PollWriter:
             estate.take_queue_counts(broker, fact)
         elif target.kind == "groups":
             estate.take_groups(broker, fact)
-        elif target.kind == "modes":
-            estate.take_modes(broker, fact)
+        elif target.kind in OF_5:
+            estate.take_support(broker, target.kind, fact)
         elif target.kind == "connections":
             estate.take_subscriptions(broker, target.subject, fact.topics)
             if target.subject == PROXY_GROUP:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Final, NamedTuple
 from zlib import crc32
 
+from mqreplay.core.delay_level import SCHEDULE_TOPIC
 from mqreplay.core.retry_topic import is_retry_topic
 from mqreplay.core.system_names import PROXY_GROUP
 from mqreplay.record.network.estate import Estate
@@ -20,6 +21,7 @@ CLIENT_WEIGHT: Final = 4  # queues of clients: without them little can be judged
 MEMBERS_WEIGHT: Final = 2  # each master of a cluster has the same members
 STATS_COST: Final = 4  # a broker reads a message of each queue for it
 CLUSTER_MS: Final = 10_000
+HA_MS: Final = 10_000
 CLIENT_MS: Final = 20_000  # a client is asked at most this often
 NO_MEMBERS_MS: Final = 20_000  # a broker logs a warning for each request about a group without members
 RARELY_MS: Final = 300_000
@@ -58,6 +60,7 @@ POLLS: Final[dict[str, Poll]] = {
     "groups": Poll(ReadCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG, lambda _: requests.get_all_subscription_group()),
     "delays": Poll(ReadCode.GET_ALL_DELAY_OFFSET, lambda _: requests.get_all_delay_offset()),
     "modes": Poll(ReadCode.GET_ALL_MESSAGE_REQUEST_MODE, lambda _: requests.get_all_message_request_mode()),
+    "ha_status": Poll(ReadCode.GET_BROKER_HA_STATUS, lambda _: requests.get_broker_ha_status(), "ha_status", False),
     "config": Poll(ReadCode.GET_BROKER_CONFIG, lambda _: requests.get_broker_config()),
     "members": Poll(
         ReadCode.GET_CONSUMER_LIST_BY_GROUP,
@@ -95,6 +98,7 @@ POLLS: Final[dict[str, Poll]] = {
         at_once=1,
     ),
 }
+OF_5: Final = frozenset({"modes", "ha_status"})  # brokers of 4.x do not know the request
 # The snapshot file for an answer.
 SNAPSHOT_FILES: Final = {
     "topics": "topics.json",
@@ -142,6 +146,9 @@ def _of_broker(every: int, broker: Broker, estate: Estate) -> dict[Target, Plan]
     def of(kind: str) -> Target:
         return Target(kind, broker.addr, broker.key)
 
+    def of_5(kind: str, period_ms: int) -> Plan:
+        return Plan(SELDOM_MS if (broker.key, kind) in estate.unsupported else max(every, period_ms))
+
     minute = Plan(max(every, 60_000))
     return {
         of("runtime"): Plan(every, urgent=True, probe=True),
@@ -149,7 +156,8 @@ def _of_broker(every: int, broker: Broker, estate: Estate) -> dict[Target, Plan]
         of("topics"): minute,
         of("groups"): minute,
         of("delays"): minute,
-        of("modes"): Plan(SELDOM_MS) if broker.key in estate.without_modes else minute,
+        of("modes"): of_5("modes", 60_000),
+        of("ha_status"): of_5("ha_status", HA_MS),
         of("config"): Plan(RARELY_MS),
     }
 
@@ -182,11 +190,17 @@ def _of_topics(every: int, broker: Broker, estate: Estate) -> dict[Target, Plan]
         for topic in estate.consumed_topics() | estate.revive_topics()
         if topic in counts
     }
-    return found | {
+    found |= {
         Target("topic_offsets", broker.addr, broker.key, topic): Plan(RARELY_MS, at_once=at_once)
         for topic in estate.dead_letter_topics()
         if topic in counts
     }
+    if estate.records_all and SCHEDULE_TOPIC in counts:
+        # Its progress is that of delayOffset.json, which is polled as often.
+        found[Target("topic_offsets", broker.addr, broker.key, SCHEDULE_TOPIC)] = Plan(
+            max(every, 60_000), at_once=at_once, cost=STATS_COST
+        )
+    return found
 
 
 def _topic_period(every: int, topic: str) -> int:

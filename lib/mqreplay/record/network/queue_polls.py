@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Final
 
+from mqreplay.core.delay_level import SCHEDULE_TOPIC
 from mqreplay.record.network.estate import Estate
 from mqreplay.record.network.polls import MOST_QUEUES
 from mqreplay.record.network.readings import Reading, queue_reading
@@ -28,6 +29,8 @@ class QueuePolls:
     def queues_of(self, target: Target) -> range | None:
         """Return the queues to ask one by one; None if one request for the whole topic is better."""
         assert target.broker is not None
+        if target.subject == SCHEDULE_TOPIC:  # 202 also has the times of the last delayed messages
+            return None
         count = self._estate.queue_counts.get(target.broker, {}).get(target.subject, 0)
         moved = (target.broker, target.subject) in self._estate.moved_topics
         return range(count) if 0 < count <= (FEW_QUEUES if moved else MOST_QUEUES) else None

@@ -10,6 +10,7 @@ from mqreplay.record.network.answers import (
     Connected,
     read_brokers,
     read_connected,
+    read_ha_status,
     read_max_offsets,
     read_members,
     read_names,
@@ -53,7 +54,7 @@ def identity(target: Target) -> dict[str, Any]:
     match target.kind:
         case "proxy_members":
             fields |= {"proxy_addr": target.addr, "consumer_group": target.subject}
-        case "runtime" | "members":
+        case "runtime" | "members" | "ha_status":
             fields["broker_addr"] = target.addr
         case "running_info":
             fields |= {"broker_addr": target.addr, "client_id": target.client_id, "source": "running_info"}
@@ -124,6 +125,9 @@ def _read(target: Target, body: bytes) -> Reading:
         case "modes":
             read_names(body, "messageRequestModeMap")
             return Reading({}, table_signature(body), True)
+        case "ha_status":
+            read_ha_status(body)
+            return Reading({"body": text_of_body(body)}, None, True)
         case "config":
             return Reading({}, None, read_properties(body))
         case "members":
@@ -150,7 +154,7 @@ def _refused(target: Target, answer: Answer) -> Reading:
     match target.kind:
         case "members":
             return Reading(fields, ("code", answer.code), frozenset())
-        case "modes" if answer.code == NOT_SUPPORTED:
+        case "modes" | "ha_status" if answer.code == NOT_SUPPORTED:
             return Reading(fields, ("code", answer.code), False)
         case "proxy_members" if answer.code == NOT_ONLINE:
             return Reading(fields, ("code", answer.code), Connected({}, frozenset(), None))

@@ -38,6 +38,7 @@ class ReadCode(IntEnum):
     GET_CONSUME_STATS = 208
     GET_CONSUMER_RUNNING_INFO = 307
     GET_ALL_MESSAGE_REQUEST_MODE = 402
+    GET_BROKER_HA_STATUS = 907
 
 
 # The field names of each request, in the order of RocketMQ's header classes.
@@ -59,6 +60,7 @@ FIELD_NAMES: Final[Mapping[ReadCode, tuple[str, ...]]] = {
     ReadCode.GET_CONSUME_STATS: ("consumerGroup", "topic"),
     ReadCode.GET_CONSUMER_RUNNING_INFO: ("consumerGroup", "clientId", "jstackEnable"),
     ReadCode.GET_ALL_MESSAGE_REQUEST_MODE: (),
+    ReadCode.GET_BROKER_HA_STATUS: (),
 }
 
 
@@ -106,6 +108,11 @@ def get_all_delay_offset() -> Request:
 def get_all_message_request_mode() -> Request:
     """The groups that are set to receive by POP or PULL, on a broker of 5.x (402)."""
     return Request(ReadCode.GET_ALL_MESSAGE_REQUEST_MODE)
+
+
+def get_broker_ha_status() -> Request:
+    """The slaves that are connected to a master and what each has confirmed, on a broker of 5.x (907)."""
+    return Request(ReadCode.GET_BROKER_HA_STATUS)
 
 
 def get_broker_config() -> Request:
