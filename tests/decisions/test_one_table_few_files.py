@@ -26,6 +26,7 @@ MODULES = {
 MOST_FILES = {
     "gold.allocation": 9,
     "gold.committed_offset": 11,
+    "gold.delay_progress": 4,
     "gold.delivery_audit": 7,
     "gold.failover_exposure": 7,
     "gold.failover_step": 16,

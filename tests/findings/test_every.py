@@ -97,6 +97,7 @@ NAMES = {
     *("pull_refused", "send_failed", "not_stored", "sends_avoid_broker"),
     *("replication_lag", "unflushed_data", "disk_bound_catchup"),
     "disk_full",
+    "delay_offset_stuck",
 }
 GROUP = {"consumer_group": pl.String}
 SPAN = {"from_ts": INSTANT, "to_ts": INSTANT}
@@ -157,6 +158,7 @@ def evidence_of(**silver: list[dict]) -> FindingEvidence:
         blocked_locks=blocked_locks(table("queue_lock", "gold").with_columns(pl.lit(0, pl.Int64).alias("grants"))),
         rebalance_rounds=table("rebalance_round", "gold").with_columns(pl.lit(0, pl.Int64).alias("cycles")),
         replication=replication(table("broker_runtime"), table("broker"), table("ha_status"), LIMITS.replication_lag_s),
+        delays=table("delay_progress", "gold"),
         blocked_orders=blocked_orders(table("pop_order"), table("snapshot"), 60),
         clocks=clocks,
         refused_snapshots=refused_snapshots(table("quarantine", "bronze")),

@@ -61,6 +61,7 @@ class FindingEvidence:
     blocked_locks: pl.DataFrame  # findings/locks.py
     rebalance_rounds: pl.DataFrame  # rebalance_round, with cycles
     replication: Replication
+    delays: pl.DataFrame  # gold.delay_progress, with readings that agree
     blocked_orders: pl.DataFrame  # pop_orders
     clocks: pl.DataFrame  # client_clocks
     refused_snapshots: pl.DataFrame  # findings/snapshots.py

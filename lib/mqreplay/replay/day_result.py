@@ -49,6 +49,7 @@ class DayTables:
     rebalance_round: pl.DataFrame
     slave_copy: pl.DataFrame
     slave_sync: pl.DataFrame
+    delay_progress: pl.DataFrame
     judgement: pl.DataFrame
     replay_gap: pl.DataFrame
 
@@ -123,6 +124,7 @@ def finding_evidence(
         blocked_locks=blocked_locks(by_driver.locks),
         rebalance_rounds=by_driver.rounds,
         replication=by_driver.replicated,
+        delays=by_driver.delays,
         blocked_orders=blocked_orders(raw["pop_order"], snapshots, limits.stuck_s),
         clocks=client_clocks([], limits.clock_skew_s) if context.skew is None else context.skew.rows,
         refused_snapshots=refused.filter((pl.col("ts") >= since) & (pl.col("ts") < end)),

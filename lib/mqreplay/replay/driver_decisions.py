@@ -9,6 +9,8 @@ import polars as pl
 
 from mqreplay.decisions.committed_offset import offsets_in_memory
 from mqreplay.decisions.committed_offset import stored_rows as stored_offsets
+from mqreplay.decisions.delay_progress import delay_progress
+from mqreplay.decisions.delay_progress import stored_rows as stored_delays
 from mqreplay.decisions.failover_step import Seen, failover_steps, judged_steps
 from mqreplay.decisions.flow_control import client_flow, pulled_flow
 from mqreplay.decisions.flow_control import stored_rows as stored_flow
@@ -55,6 +57,8 @@ class DriverDecisions:
     rebalance_round: pl.DataFrame
     slave_copy: pl.DataFrame
     slave_sync: pl.DataFrame
+    delays: pl.DataFrame
+    delay_progress: pl.DataFrame
     counted: Sequence[JudgedRows]
 
 
@@ -117,6 +121,10 @@ def driver_decisions(
         *(raw["topic_config"], raw["subscription_group"], raw["delay_offset"]),
         *(raw["snapshot"], runtime, raw["broker"]),
     )
+    delays = delay_progress(
+        *(raw["topic_stats"], raw["delay_offset"], raw["snapshot"], raw["broker"], runtime, raw["recorder_event"]),
+        limits.stuck_s,
+    )
     return DriverDecisions(
         failover_step=steps,
         flow=flow,
@@ -131,6 +139,8 @@ def driver_decisions(
         rebalance_round=rounds.select(COLUMNS),
         slave_copy=stored_copies(copies),
         slave_sync=synced,
+        delays=delays,
+        delay_progress=stored_delays(delays),
         counted=[
             counted_rows("gold.failover_step", judged_steps(steps.filter(judged))),
             counted_rows("gold.flow_control", flow.filter(judged)),
@@ -142,5 +152,6 @@ def driver_decisions(
             counted_rows("gold.rebalance_round", rounds.filter(judged).with_columns(NO_TOPIC)),
             counted_rows("gold.slave_copy", copies.filter(judged)),
             counted_rows("gold.slave_sync", synced.filter(judged)),
+            counted_rows("gold.delay_progress", delays.filter(judged)),
         ],
     )

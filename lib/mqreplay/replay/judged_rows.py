@@ -27,6 +27,7 @@ JUDGED = {
     "gold.replication": "ts",
     "gold.slave_copy": "ts",
     "gold.slave_sync": "ts",
+    "gold.delay_progress": "ts",
     "gold.pull_batch": "request_ts",
     "gold.pop_receipt": "pop_ts",
     "gold.pop_assignment": "ts",

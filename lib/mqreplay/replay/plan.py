@@ -245,6 +245,7 @@ class Replay:
             rebalance_round=by_driver.rebalance_round,
             slave_copy=by_driver.slave_copy,
             slave_sync=by_driver.slave_sync,
+            delay_progress=by_driver.delay_progress,
             judgement=judgement(decided.judgements),
             replay_gap=replay_gap(pl.concat([decided.gaps, gaps]), self.day.cluster),
         )

@@ -51,6 +51,7 @@ DECISION_KINDS: Final = (
     DecisionKind("gold.pull_batch", "batch of a pull", "batches of pulls"),
     DecisionKind("gold.replication", "flush of a commit log", "flushes of commit logs"),
     DecisionKind("gold.slave_copy", "copy of a slave", "copies of slaves"),
+    DecisionKind("gold.delay_progress", "reading of a delay level", "readings of delay levels"),
     DecisionKind("gold.slave_sync", "state of a slave by its master", "states of slaves by their masters"),
     DecisionKind("gold.pop_receipt", "message of POP", "messages of POP"),
     DecisionKind("gold.pop_assignment", "assignment by a broker", "assignments by a broker"),

@@ -176,6 +176,14 @@ WORDINGS: Mapping[str, Wording] = {
             ("{judgement}: {reason}", "{judgement}"),
         ),
     ),
+    "gold.delay_progress": Wording(
+        "ts",
+        (
+            "delay level {delay_level} of {broker_name}",
+            "delivered up to {delivered_offset:,}, due up to {due_offset:,}",
+            ("{judgement}: {reason}", "{judgement}"),
+        ),
+    ),
     "gold.slave_sync": Wording(
         "ts",
         (

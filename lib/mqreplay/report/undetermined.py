@@ -49,6 +49,11 @@ REASONS: Final = (
         advice="record the brokers' figures (broker_runtime) more often, such as with --every 1s",
     ),
     _reason(
+        "^no reading of SCHEDULE_TOPIC_XXXX",
+        "the number of delayed messages was not recorded",
+        advice="run `mqreplay record` without --group and --topic",
+    ),
+    _reason(
         "^no answer of this master to GET_BROKER_HA_STATUS",
         "no answer of a master states what its slaves have confirmed",
         advice="run `mqreplay record`",
