@@ -17,6 +17,8 @@ class Arrays(NamedTuple):
 
 
 RULES: Final = "tests/evidence/test_queue_rules.py"
+FLUSHES: Final = Arrays("gold.replication", "tests/decisions/test_flush_turns.py")
+TURNS: Final = Arrays("gold.slave_copy", "tests/decisions/test_slave_turns.py")
 ON_ARRAYS: Final[Mapping[str, Arrays]] = {
     "burrow": Arrays("gold.group_status", "tests/decisions/test_group_status.py"),
     "status_windows": Arrays("gold.group_status", RULES),
@@ -78,13 +80,22 @@ ON_ARRAYS: Final[Mapping[str, Arrays]] = {
     ),
     "replication:is_slave_ok": Arrays("gold.slave_sync", "tests/decisions/test_slave_sync.py"),
     "retry_topic:topic_of_queue": Arrays("gold.delivery_audit", "tests/evidence/test_queue_topic.py"),
+    "flush:dirty_pages": FLUSHES,
+    "flush:flushes": FLUSHES,
+    "flush:is_able_to_flush": FLUSHES,
+    "flush:is_thorough": FLUSHES,
+    "slave_synchronize:asks_master": TURNS,
+    "slave_synchronize:is_due": TURNS,
+    "slave_synchronize:sync_configs": TURNS,
+    "slave_synchronize:sync_consumer_offset": Arrays(
+        "gold.finding (stale_slave_offsets)", "tests/evidence/offsets/test_slave_turns.py"
+    ),
     "slave_suggestion:check_in_disk_by_commit_offset": Arrays(
         "gold.pull_batch", "tests/decisions/test_slave_suggestion.py"
     ),
     "slave_suggestion:slave_suggestion": Arrays("gold.slave_suggestion", "tests/decisions/test_slave_suggestion.py"),
 }
 
-IN_SLAVE: Final = "one turn of a slave's timer; the copies that it leaves judge gold.slave_copy"
 STORE: Final = "needs the broker's commit log and consume queues, which no recording holds; its parts judge"
 TABLE_OF_BROKER: Final = "the offset table in a broker's memory; its copies and commits judge gold.offset_continuity"
 IN_CLIENT: Final = "state inside of a client; what leaves it are commits, judged in gold.committed_offset"
@@ -94,7 +105,7 @@ FAULTS: Final = (
     "the latencies that a producer measured are in no evidence; breaks that it takes judge gold.send_attempt"
 )
 NAME_SERVER: Final = "the tables inside of a name server; what it lists, and since when, judges gold.failover_step"
-FLUSH: Final = "one flush inside of a broker; what polls state of the flushed log judges gold.replication"
+FLUSH: Final = "bytes that a loss of power costs, or one message of SYNC_FLUSH; no poll shows the flush of one message"
 IN_POP: Final = "state inside of a broker; what clients and files show of it judges gold.pop_receipt"
 ORDERLY_POP: Final = "when a broker wakes the clients that wait for a queue is in no evidence"
 NAMES: Final = "the inverse of names that are compared forwards (orphan_queue, gold.delivery_audit)"
@@ -137,10 +148,6 @@ JUDGES_NOTHING: Final[Mapping[str, str]] = {
     "send_retry:isolates_broker": FAULTS,
     "send_retry:retries_async": "no evidence says whether a send was asynchronous",
     "send_retry:replay_sync_send": "all tries of a send at once; gold.send_attempt judges each by step_after",
-    "slave_synchronize:asks_master": IN_SLAVE,
-    "slave_synchronize:is_due": IN_SLAVE,
-    "slave_synchronize:sync_configs": IN_SLAVE,
-    "slave_synchronize:sync_consumer_offset": "the slave's offsets; their copies judge stale_slave_offsets",
     "tags_filter:build": "a subscription's own text; heartbeats state the parsed one",
     "tags_filter:is_tag_type": "one comparison; gold.delivery_audit compares the type itself",
     "topic_route:TopicPublishInfo.ok": "a route without queues: a send that fails before any request",

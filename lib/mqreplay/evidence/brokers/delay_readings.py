@@ -55,13 +55,13 @@ def with_delivered(ends: pl.DataFrame, delay_offset: pl.DataFrame, snapshot: pl.
     offset = pl.when(pl.col("change") != "removed").then("offset").fill_null(0)
     states = of_master.select(*LEVEL, "ts", offset.alias("offset")).sort("ts")
     timed = ends.sort("ts", maintain_order=True)
-    for strategy, name in (("backward", "copy_ts"), ("forward", "next_ts")):
+    for name, after in (("copy_ts", False), ("next_ts", True)):
         timed = timed.join_asof(
             copies.with_columns(pl.col("ts").alias(name)),
             on="ts",
             by="broker_name",
-            strategy=strategy,
-            allow_exact_matches=strategy == "backward",
+            strategy="forward" if after else "backward",
+            allow_exact_matches=not after,
             check_sortedness=False,
         )
     for at, name in (("copy_ts", "delivered_offset"), ("next_ts", "next_offset")):
