@@ -251,6 +251,22 @@ QUEUE_HELD = {"topic": "t", "broker_name": "b", "queue_id": 0}
         ("broker_runtime", {"table": {"commitLogMaxOffset": "x"}}, "bad_number"),
         ("broker_runtime", {"table": {"commitLogMaxOffset": 5}}, "wrong_type"),
         ("broker_runtime", {"table": {"bootTimestamp": "5"}}, "bad_time"),
+        ("ha_status", {"body": "{}"}, "missing_field"),
+        ("ha_status", {"body": '{"master":true}'}, "missing_field"),
+        (
+            "ha_status",
+            {"body": '{"master":true,"masterCommitLogMaxOffset":1,"haConnectionInfo":[{}]}'},
+            "missing_field",
+        ),
+        ("ha_status", {"body": '{"master":true,"masterCommitLogMaxOffset":1,"haConnectionInfo":{}}'}, "wrong_type"),
+        ("ha_status", {"body": '{"master":false}'}, "missing_field"),
+        (
+            "ha_status",
+            {
+                "body": '{"master":false,"haClientRuntimeInfo":{"maxOffset":1,"masterFlushOffset":1,"lastReadTimestamp":9}}'
+            },
+            "bad_time",
+        ),
         ("cluster_info", {"body": '{"brokerAddrTable":[]}'}, "wrong_type"),
         ("cluster_info", {"body": '{"clusterAddrTable":{"c":[1]}}'}, "wrong_type"),
         ("lock_requests", {"kind": "LOCK"}, "unknown_kind"),

@@ -47,6 +47,18 @@ def test_a_heartbeat_body_may_be_text() -> None:
     assert decode(json.dumps(text).encode()) == decode(json.dumps(beat).encode())
 
 
+def test_a_master_states_its_slaves_and_a_slave_its_connection() -> None:
+    near, behind, silent, alone, slave = rows("ha_status")
+    assert (near["is_master"], near["master_end"], near["in_sync_slaves"]) == (True, 114_543, 1)
+    assert [(one[1], one[2], one[3]) for one in near["slaves"]] == [(114_072, 471, True)]
+    assert [(one[1], one[2], one[3]) for one in behind["slaves"]] == [(153_935, 29_000, False)]
+    assert (silent["slaves"], silent["is_master"]) == (None, None)
+    assert silent["error"].endswith("did not answer GET_BROKER_HA_STATUS in 3 s")
+    assert (alone["slaves"], alone["in_sync_slaves"], alone["master_addr"]) == ([], 0, None)
+    assert (slave["is_master"], slave["log_end"], slave["slaves"]) == (False, 155_689, None)
+    assert (slave["last_read_ts"], slave["last_write_ts"]) == (None, 1_795_685_725_846)
+
+
 def test_routes_keep_the_order_of_the_body_and_are_none_without_one() -> None:
     for got, line in zip(rows("routes"), raw("routes"), strict=True):
         if line["body"] is None:

@@ -15,7 +15,7 @@ kind: the record of a kind of file, which is in the module of its decoder; kinds
 
 Lines of a recording:
     pull_log, offset_commits, heartbeats, consumer_lists, routes, rebalance_log, assignments, broker_runtime,
-    cluster_info, lock_requests, message_logs (consume_log, produce_log), topic_stats, server_requests,
+    ha_status, cluster_info, lock_requests, message_logs (consume_log, produce_log), topic_stats, server_requests,
     consumer_connections, consume_stats, recorder_events, pop_log, pop_acks, pop_assignments, other_requests
     polled_offsets      the lines of consumerOffset.jsonl.gz
 
