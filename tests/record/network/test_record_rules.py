@@ -185,11 +185,18 @@ def test_proxies_are_found_by_their_group_and_asked_once_they_answer() -> None:
     assert proxied() == [(addr, PROXY_GROUP)]
 
 
-@pytest.mark.parametrize(("kind", "code", "period_ms"), [("modes", 402, 60_000), ("ha_status", 907, 10_000)])
-def test_a_broker_that_does_not_know_a_request_is_seldom_asked(kind: str, code: int, period_ms: int) -> None:
+UNKNOWN = Answer(3, " request type 907 not supported", {}, b"")
+DLEDGER = Answer(1, "Can not get HARuntimeInfo, may be duplicationEnable is true", {}, b"")
+
+
+@pytest.mark.parametrize(
+    ("kind", "period_ms", "answer"),
+    [("modes", 60_000, UNKNOWN), ("ha_status", 10_000, UNKNOWN), ("ha_status", 10_000, DLEDGER)],
+)
+def test_a_broker_that_does_not_know_a_request_is_seldom_asked(kind: str, period_ms: int, answer: Answer) -> None:
     estate, asked = estate_of(), Target(kind, "h:1", ("b", 0))
     assert plans(OPTIONS, ("ns:1",), [MASTER], set(), estate)[asked].period_ms == period_ms
-    refused = reading(asked, Answer(3, f" request type {code} not supported", {}, b""))
+    refused = reading(asked, answer)
     assert (refused.error, refused.fact) == (None, False)
     estate.take_support(("b", 0), kind, refused.fact)
     assert plans(OPTIONS, ("ns:1",), [MASTER], set(), estate)[asked].period_ms == 3_600_000

@@ -29,6 +29,7 @@ from mqreplay.record.remoting.connection import CallFailed
 from mqreplay.record.remoting.frames import SUCCESS, Answer
 
 NOT_ONLINE: Final = 206  # CONSUMER_NOT_ONLINE
+NO_HA: Final = "Can not get HARuntimeInfo"  # a broker of 5.x with DLedger
 NOT_SUPPORTED: Final = 3  # REQUEST_CODE_NOT_SUPPORTED: brokers before 5.0
 
 
@@ -154,7 +155,7 @@ def _refused(target: Target, answer: Answer) -> Reading:
     match target.kind:
         case "members":
             return Reading(fields, ("code", answer.code), frozenset())
-        case "modes" | "ha_status" if answer.code == NOT_SUPPORTED:
+        case "modes" | "ha_status" if answer.code == NOT_SUPPORTED or (answer.remark or "").startswith(NO_HA):
             return Reading(fields, ("code", answer.code), False)
         case "proxy_members" if answer.code == NOT_ONLINE:
             return Reading(fields, ("code", answer.code), Connected({}, frozenset(), None))
