@@ -10,7 +10,7 @@ from mqreplay.evidence.arrays.saturating import total
 from mqreplay.evidence.time_spans import with_session
 from mqreplay.evidence_advice import Need
 from mqreplay.findings.finding_evidence import FindingEvidence
-from mqreplay.findings.kind import FindingKind
+from mqreplay.findings.kind import Cause, FindingKind
 from mqreplay.findings.limits import Limits
 from mqreplay.findings.messages import GROUP, growth, known_ends
 from mqreplay.findings.shape import counted, evidence, evidence_row, finding, row_key
@@ -83,6 +83,7 @@ LATE_RETRY = FindingKind(
     thresholds=("findings.late_retry_s", "findings.same_cause_gap_s"),
     example="Group pay-group received 12 retries up to 312 s later than their delay levels say: the broker stored them"
     " up to 310 s late.",
+    causes=(Cause("delay_offset_stuck", same=("broker_name",), after_s=120),),
 )
 
 
