@@ -172,6 +172,15 @@ def test_stable_allocations_agree(evening: Evening) -> None:
     assert [group for group in GROUPS if judgements[group]["agree"]], judgements
 
 
+def test_the_master_reports_its_slave_in_sync(evening: Evening) -> None:
+    rows = evening.rows("gold.slave_sync")
+    assert {(row["broker_name"], row["connection"]) for row in rows} == {("north@a", 1)}, "south@b has no slave"
+    assert {(row["judgement"], row["in_sync"]) for row in rows} == {("agree", True)}
+    assert len(rows) > 3
+    slaves = [row for row in evening.rows("silver.ha_status") if row["is_master"] is False]
+    assert max(row["log_end"] for row in slaves) > 0
+
+
 def test_a_quiet_evening_has_no_warning(evening: Evening) -> None:
     loud = [(row["kind"], row["summary"]) for row in evening.rows("gold.finding") if row["severity"] != "info"]
     assert not loud

@@ -49,6 +49,7 @@ MOST_FILES = {
     "gold.retried_message": 10,
     "gold.replication": 3,
     "gold.retried_message": 7,
+    "gold.retried_message": 8,
     "gold.replication": 6,
     "gold.slave_copy": 4,
     "gold.slave_sync": 5,

@@ -173,6 +173,12 @@ def test_the_levels_are_those_of_the_broker() -> None:
     assert (top["expected_delay_level"], top["due_ts"]) == (2, at(12)), "no level above the highest"
 
 
+def test_the_levels_are_those_at_the_time_of_the_request() -> None:
+    changed = [{"properties": {"messageDelayLevel": "1s 2s 3s"}, "ts": at(-50)}]
+    changed += [{"properties": {"messageDelayLevel": "1s 2s 4s"}, "ts": at(500)}]
+    assert one(None, {}, brokers=changed)["due_ts"] == at(13), "the broker was restarted later"
+
+
 def test_a_message_that_two_clients_sent_back_comes_back_twice() -> None:
     sent = [SENT, SENT | {"client_id": "c2", "ts": at(70), "record_id": "sent2"}]
     twice = [TRY, TRY | {"client_id": "c2", "ts": at(69), "record_id": "try2"}, BACK]

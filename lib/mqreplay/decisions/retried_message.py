@@ -27,6 +27,7 @@ from mqreplay.core.retry_topic import RETRY_GROUP_TOPIC_PREFIX as RETRY
 from mqreplay.core.send_back import RetryGroup, SendBackRequest, StoredMessage, consumer_send_msg_back
 from mqreplay.core.send_back_client import ConsumedMessage, send_message_back
 from mqreplay.evidence.arrays.nearest import with_nearest_row
+from mqreplay.evidence.brokers.broker_descriptions import valid_at
 from mqreplay.evidence.members.observed_clients import setting
 from mqreplay.evidence.messages.counted_retries import with_counted_retries
 from mqreplay.evidence.messages.second_tries import with_second_tries
@@ -165,12 +166,11 @@ def _with_group(sent: pl.DataFrame, subscription_group: pl.DataFrame) -> pl.Data
 
 
 def _with_levels(sent: pl.DataFrame, broker: pl.DataFrame) -> pl.DataFrame:
-    """Add message_delay_level of the master; null: the default."""
+    """Add message_delay_level of the master when the message was sent back; null: the default."""
     named = broker.filter(pl.col("broker_id") == 0).select(
         "broker_name", "ts", setting("messageDelayLevel").alias("message_delay_level")
     )
-    last = named.drop_nulls("message_delay_level").sort("ts").unique("broker_name", keep="last")
-    return sent.join(last.drop("ts"), "broker_name", how="left")
+    return valid_at(sent, named.drop_nulls("message_delay_level"), "sent_ts", ["broker_name"])
 
 
 def _with_delivery(due: pl.DataFrame, deliveries: pl.DataFrame) -> pl.DataFrame:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
+from mqreplay.core.store_settings import is_set
 from mqreplay.decode.fastjson_text import LONG_MAX, LONG_MIN, Key, Value, read_fastjson
 from mqreplay.decode.fields import bare_int, int_field, object_of, table_of, text_field, wrong_type
 from mqreplay.decode.kind import FileKind, RecordingWays
@@ -107,10 +108,10 @@ def _broker(key: Key, value: Value, version: str | None, memory: int | None) -> 
         broker_id=broker_id,
         addr=text_field(fields, "addr", None),
         role=properties.get("brokerRole", "ASYNC_MASTER" if broker_id == 0 else "SLAVE"),
-        slave_read_enable=_flag(properties, "slaveReadEnable"),
+        slave_read_enable=is_set(properties, "slaveReadEnable"),
         access_message_in_memory_max_ratio=_number(properties, "accessMessageInMemoryMaxRatio", 40),
         effective_access_message_in_memory_max_ratio=_effective_ratio(fields),
-        offset_check_in_slave=_flag(properties, "offsetCheckInSlave"),
+        offset_check_in_slave=is_set(properties, "offsetCheckInSlave"),
         rocketmq_version=text_field(fields, "rocketmq_version", version),
         physical_memory_bytes=memory if own_memory is None else own_memory,
         properties=properties,
@@ -159,11 +160,6 @@ def _text(value: Value, name: str) -> str:
     if isinstance(value, (dict, list)):
         raise wrong_type(f"the property {name}", "a plain value", value)
     return str(value)
-
-
-def _flag(properties: Mapping[str, str], name: str) -> bool:
-    # MixAll.properties2Object turns text into boolean with Boolean.parseBoolean.
-    return properties.get(name, "").lower() == "true"
 
 
 def _number(properties: Mapping[str, str], name: str, default: int) -> int:

@@ -88,18 +88,16 @@ def major_version(column: str = "rocketmq_version") -> pl.Expr:
     return pl.col(column).str.extract(_MAJOR.pattern).cast(pl.Int32)
 
 
-def valid_at(rows: pl.DataFrame, described: pl.DataFrame, ts: str) -> pl.DataFrame:
+def valid_at(rows: pl.DataFrame, described: pl.DataFrame, ts: str, by: Sequence[str] = BROKER_KEY) -> pl.DataFrame:
     """Return the rows, by ``ts``, with the columns of the description of their broker that is valid then.
 
-    ``described`` has BROKER_KEY and its own ts. A row of a broker without a description has nulls.
+    ``described`` has the columns ``by`` and its own ts. A row of a broker without a description has nulls.
     """
-    is_first = pl.col("ts") == pl.col("ts").min().over(BROKER_KEY)
+    is_first = pl.col("ts") == pl.col("ts").min().over(by)
     since = pl.when(is_first).then(pl.lit(0, pl.Int64)).otherwise(pl.col("ts").dt.epoch("us"))
     known = described.with_columns(since.alias("_since")).sort("_since", maintain_order=True).drop("ts")
     asked = rows.sort(ts, maintain_order=True).with_columns(pl.col(ts).dt.epoch("us").alias("_since"))
-    return asked.join_asof(known, on="_since", by=BROKER_KEY, strategy="backward", check_sortedness=False).drop(
-        "_since"
-    )
+    return asked.join_asof(known, on="_since", by=by, strategy="backward", check_sortedness=False).drop("_since")
 
 
 def described_brokers(broker: pl.DataFrame) -> pl.DataFrame:
