@@ -116,6 +116,26 @@ def test_what_is_not_known_is_undetermined() -> None:
     assert (row["judgement"], row["record_id"]) == ("undetermined", "d")
 
 
+def test_a_real_broker_that_was_restarted_without_the_level() -> None:
+    # 5.3.3: level 4 (30 s) was no longer in messageDelayLevel after a restart at 7 to 19 s.
+    level_4 = [ends(s, end, level=4) for s, end in ((0, 126), (60, 154), (120, 154), (180, 154), (240, 154))]
+    copies = [COPY | {"ts": at(31), "delay_level": 4, "offset": 54}]
+    found = delay_progress(
+        rows("silver.topic_stats", MASTER | {"topic": SCHEDULE_TOPIC}, level_4),
+        rows("silver.delay_offset", {}, copies),
+        rows("silver.snapshot", FILE, [{"ts": at(-42)}, {"ts": at(31)}]),
+        rows("silver.broker", MASTER, [{"ts": at(-42), "properties": {"brokerName": "b"}}]),
+        rows("silver.broker_runtime", MASTER, [{"ts": at(20), "boot_ts": at(16)}]),
+        rows("silver.recorder_event", {}, RECORDER),
+        60,
+    )
+    assert found.select("ts", "due_offset", "delivered_offset", "judgement").rows() == [
+        (at(120), 126, 54, "differ"),
+        (at(180), 154, 54, "differ"),
+        (at(240), 154, 54, "undetermined"),
+    ]
+
+
 def test_a_level_without_an_entry_has_delivered_nothing() -> None:
     readings = [ends(s, 4, level=5) for s in (0, 240, 300, 360)]
     found = verdicts(readings, [(1, 5)])
