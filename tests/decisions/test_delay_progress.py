@@ -136,6 +136,12 @@ def test_a_real_broker_that_was_restarted_without_the_level() -> None:
     ]
 
 
+def test_messages_that_the_broker_deleted_are_not_waited_for() -> None:
+    deleted = [{"queue_id": 2, "min_offset": 10, "max_offset": 10}]
+    readings = [ends(s, 10) | {"offsets": deleted} for s in (0, 120, 180)]
+    assert {row[2] for row in verdicts(readings, [(1, 5), (400, 6)])} == {"agree"}
+
+
 def test_a_level_without_an_entry_has_delivered_nothing() -> None:
     readings = [ends(s, 4, level=5) for s in (0, 240, 300, 360)]
     found = verdicts(readings, [(1, 5)])

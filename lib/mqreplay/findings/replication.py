@@ -43,10 +43,10 @@ REPLICATION_LAG = FindingKind(
     " (GET_BROKER_HA_STATUS), what they confirmed and how many are connected counts instead of an answer. It is"
     " critical if the master went down meanwhile.",
     follows="HAService#isSlaveOK, CommitLog#submitReplicaRequest; CommitLog#handleHA",
-    advice="See whether the slave is connected: gold.slave_sync, or `mqadmin haStatus -b MASTER_ADDR` (RocketMQ 5). Else"
-    " read store.log of master and slave for HAConnection and HAClient. Check that the slave reaches brokerIP2 and"
-    " haListenPort of the master. A slave that restarts needs time to copy what it lacks: compare the network and the"
-    " disk with the rate of writes.",
+    advice="See whether the slave is connected: gold.slave_sync, or `mqadmin haStatus -b MASTER_ADDR` (RocketMQ 5)."
+    " In RocketMQ 4 read store.log of master and slave for HAConnection and HAClient. Check that the slave reaches"
+    " brokerIP2 and haListenPort of the master. A slave that restarts needs time to copy what it lacks: compare the"
+    " network and the disk with the rate of writes.",
     confidence=0.9,
     needs=(Need("broker_runtime"),),
     thresholds=("findings.replication_lag_s", "findings.same_cause_gap_s"),

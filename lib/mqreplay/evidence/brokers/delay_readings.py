@@ -25,18 +25,21 @@ READ_AGAIN_S: Final = 150
 def level_ends(topic_stats: pl.DataFrame) -> pl.DataFrame:
     """Return the ends of the queues of delay levels at masters, in order of time; empty queues have no row.
 
-    Columns: day, broker_name, broker_id, queue_id, delay_level, ts, delayed_end, record_id.
+    Columns: day, broker_name, broker_id, queue_id, delay_level, ts, delayed_begin, delayed_end, record_id.
     """
     is_read = (pl.col("topic") == SCHEDULE_TOPIC) & (pl.col("broker_id") == 0) & pl.col("offsets").is_not_null()
     each = topic_stats.filter(is_read).explode("offsets").filter(pl.col("offsets").is_not_null())
-    queue_id = pl.col("offsets").struct.field("queue_id")
+    field = pl.col("offsets").struct.field
     named = each.with_columns(
-        queue_id.alias("queue_id"), pl.col("offsets").struct.field("max_offset").alias("delayed_end")
+        field("queue_id").alias("queue_id"),
+        field("min_offset").fill_null(0).alias("delayed_begin"),
+        field("max_offset").alias("delayed_end"),
     )
     known = named.filter(pl.col("delayed_end") > 0)
     levels = {queue: queue_id_to_delay_level(queue) for queue in known["queue_id"].unique()}
     level = pl.col("queue_id").replace_strict(levels, default=None, return_dtype=pl.Int64).alias("delay_level")
-    columns = ("day", "broker_name", "broker_id", "queue_id", "delay_level", "ts", "delayed_end", "record_id")
+    place = ("day", "broker_name", "broker_id", "queue_id", "delay_level", "ts")
+    columns = (*place, "delayed_begin", "delayed_end", "record_id")
     return known.with_columns(level).select(columns).sort("ts", "record_id", "delay_level")
 
 
@@ -46,7 +49,8 @@ def with_delivered(ends: pl.DataFrame, delay_offset: pl.DataFrame, snapshot: pl.
     delivered_offset: at the last copy of delayOffset.json before the reading; null: there is none
     next_offset, next_ts: at the first copy after it; null: there is none. Offsets only grow.
 
-    A level without an entry in a copy has delivered nothing yet.
+    A level without an entry in a copy has delivered nothing yet. Messages below the first of the queue are deleted, and
+    not waited for (ScheduleMessageService#correctDelayOffset).
     """
     of_master = delay_offset.filter(pl.col("broker_id") == 0)
     is_copy = (pl.col("file_name") == DELAY_FILE) & (pl.col("broker_id") == 0)
@@ -68,7 +72,7 @@ def with_delivered(ends: pl.DataFrame, delay_offset: pl.DataFrame, snapshot: pl.
         asked = timed.filter(pl.col(at).is_not_null()).sort(at, maintain_order=True)
         known = asked.join_asof(
             states.rename({"ts": at, "offset": name}), on=at, by=LEVEL, strategy="backward", check_sortedness=False
-        ).with_columns(pl.col(name).fill_null(0))
+        ).with_columns(pl.max_horizontal(pl.col(name).fill_null(0), "delayed_begin").alias(name))
         without = timed.filter(pl.col(at).is_null()).with_columns(pl.lit(None, pl.Int64).alias(name))
         timed = pl.concat([known, without.select(known.columns)])
     return timed.drop("copy_ts").sort("ts", "record_id", "delay_level")
