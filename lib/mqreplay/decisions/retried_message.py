@@ -151,10 +151,6 @@ def _of_second_try(
         return DLQ, None, None, f"reconsumeTimes {times} passed maxReconsumeTimes {most}"
     prefix, level, delay, why = _retry(times, message.delay_time_level, levels)
     return prefix, level, delay, f"{why}; the client sent it itself"
-    levels = parse_delay_level(case["message_delay_level"] or DEFAULT_MESSAGE_DELAY_LEVEL)
-    stored_level = stored_delay_level(stored.delay_time_level, levels.max_delay_level)
-    delay = compute_deliver_timestamp(stored_level, 0, levels.delay_level_table) if stored_level > 0 else 0
-    return RETRY, stored_level, delay, f"retry {retries + 1}, delay level {stored_level}"
 
 
 def _with_group(sent: pl.DataFrame, subscription_group: pl.DataFrame) -> pl.DataFrame:

@@ -21,8 +21,8 @@ from mqreplay.decisions.replication import Replication, replication
 from mqreplay.decisions.retried_message import retried_message
 from mqreplay.decisions.slave_copy import slave_copy
 from mqreplay.decisions.slave_copy import stored_rows as stored_copies
-from mqreplay.decisions.suspended_message import suspended_messages
 from mqreplay.decisions.slave_sync import slave_sync
+from mqreplay.decisions.suspended_message import suspended_messages
 from mqreplay.evidence.lags.unfinished_pulls import long_unfinished
 from mqreplay.evidence.members.observed_clients import answers
 from mqreplay.replay.broker_evidence import BrokerEvidence
