@@ -50,6 +50,7 @@ MOST_FILES = {
     "gold.replication": 6,
     "gold.slave_copy": 4,
     "gold.slave_sync": 5,
+    "gold.listed_route": 6,
     "gold.slave_suggestion": 5,
 }
 

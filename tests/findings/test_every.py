@@ -98,6 +98,7 @@ NAMES = {
     *("replication_lag", "unflushed_data", "disk_bound_catchup"),
     "disk_full",
     "delay_offset_stuck",
+    *("disk_full", "stale_route"),
 }
 GROUP = {"consumer_group": pl.String}
 SPAN = {"from_ts": INSTANT, "to_ts": INSTANT}
@@ -153,6 +154,7 @@ def evidence_of(**silver: list[dict]) -> FindingEvidence:
         unlisted=pl.DataFrame(silver.get("unlisted", []), UNLISTED),
         master_changes=pl.DataFrame(silver.get("master_changes", []), CHANGES),
         full_disks=full_disks(table("broker_runtime")),
+        stale_routes=table("listed_route", "gold"),
         failover_steps=table("failover_step", "gold"),
         config_drift=pl.DataFrame(silver.get("config_drift", []), DRIFT),
         blocked_locks=blocked_locks(table("queue_lock", "gold").with_columns(pl.lit(0, pl.Int64).alias("grants"))),

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from mqreplay.core.route_info_manager import BROKER_CHANNEL_EXPIRED_TIME
+from mqreplay.core.route_info_manager import BROKER_CHANNEL_EXPIRED_TIME, RouteInfoManager, TopicConfigs
+from mqreplay.core.topic_route import MASTER_ID
 from mqreplay.core.version import BROKER_4, at_least
 
 SCAN_OF_4 = 10_000  # NamesrvController#initialize
@@ -46,8 +47,12 @@ def removal_by_name_server(
     >>> removal_by_name_server(0), removal_by_name_server(0, "5.3.3", 10_000)
     (Interval(begin=0, end=130000), Interval(begin=0, end=15000))
     """
-    scan = SCAN_OF_5 if at_least(version, "5.0.0") else SCAN_OF_4
-    return Interval(stopped, stopped + expired_time + scan)
+    names = RouteInfoManager()
+    names.register_broker("", "", "", MASTER_ID, None, TopicConfigs(None, {}), None, stopped)
+    scan = stopped + expired_time  # the latest one that may still find it
+    while not names.scan_not_active_broker(scan, expired_time):
+        scan += SCAN_OF_5 if at_least(version, "5.0.0") else SCAN_OF_4
+    return Interval(stopped, scan)
 
 
 def may_have_expired(

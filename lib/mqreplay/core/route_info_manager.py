@@ -14,7 +14,17 @@ from typing import NamedTuple
 
 from mqreplay.core.java import string_hash
 from mqreplay.core.java_maps import hash_map_order
-from mqreplay.core.topic_route import MASTER_ID, PERM_READ, PERM_WRITE, BrokerData, QueueData, TopicRouteData
+from mqreplay.core.topic_route import (
+    MASTER_ID,
+    PERM_READ,
+    PERM_WRITE,
+    BrokerData,
+    QueueData,
+    TopicRouteData,
+    is_readable,
+    is_writeable,
+)
+from mqreplay.core.version import BROKER_4, at_least
 
 BROKER_CHANNEL_EXPIRED_TIME = 120_000  # ms
 # First sizes of the tables: they set the order in which Java walks them.
@@ -256,3 +266,18 @@ class RouteInfoManager:
 def _walk(names: Iterable[str], capacity: int = 16) -> list[str]:
     """The keys of a HashMap in the order Java walks them."""
     return hash_map_order(names, string_hash, capacity)
+
+
+def registered_topic(config: QueueData, broker_permission: int, version: str = BROKER_4) -> QueueData:
+    """A topic as its broker registers it, by the broker's own brokerPermission (BrokerController#registerBrokerAll).
+
+    A broker that may not be read or written registers this permission for all its topics in 4.9, and in 5.x the
+    permissions that both have.
+
+    >>> registered_topic(QueueData("b", 4, 4, 2), 4).perm, registered_topic(QueueData("b", 4, 4, 2), 4, "5.3.3").perm
+    (4, 0)
+    """
+    if is_readable(broker_permission) and is_writeable(broker_permission):
+        return config
+    perm = config.perm & broker_permission if at_least(version, "5.0.0") else broker_permission
+    return config._replace(perm=perm)

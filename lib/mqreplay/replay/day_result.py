@@ -50,6 +50,7 @@ class DayTables:
     slave_copy: pl.DataFrame
     slave_sync: pl.DataFrame
     delay_progress: pl.DataFrame
+    listed_route: pl.DataFrame
     judgement: pl.DataFrame
     replay_gap: pl.DataFrame
 
@@ -117,6 +118,7 @@ def finding_evidence(
         unlisted=brokers.unlisted,
         master_changes=brokers.master_changes,
         full_disks=full_disks(runtime),
+        stale_routes=by_driver.listed_route.filter(pl.col("judgement") == "differ"),
         failover_steps=by_driver.failover_step,
         config_drift=slave_config_drift(
             raw["topic_config"], raw["subscription_group"], snapshots, runtime, limits.config_drift_s

@@ -14,6 +14,8 @@ from mqreplay.decisions.delay_progress import stored_rows as stored_delays
 from mqreplay.decisions.failover_step import Seen, failover_steps, judged_steps
 from mqreplay.decisions.flow_control import client_flow, pulled_flow
 from mqreplay.decisions.flow_control import stored_rows as stored_flow
+from mqreplay.decisions.listed_route import listed_route
+from mqreplay.decisions.listed_route import stored_rows as stored_routes
 from mqreplay.decisions.queue_lock import queue_lock
 from mqreplay.decisions.queue_lock import stored_rows as stored_locks
 from mqreplay.decisions.rebalance_round import COLUMNS, rebalance_round
@@ -59,6 +61,7 @@ class DriverDecisions:
     slave_sync: pl.DataFrame
     delays: pl.DataFrame
     delay_progress: pl.DataFrame
+    listed_route: pl.DataFrame
     counted: Sequence[JudgedRows]
 
 
@@ -73,7 +76,7 @@ def driver_decisions(
     exposure: pl.DataFrame,
     known: pl.DataFrame,
 ) -> DriverDecisions:
-    """Judge steps of failovers, flow control, locks, retries, rebalances, flushes and slaves' copies.
+    """Judge steps of failovers, flow control, locks, retries, rebalances, flushes, slaves' copies and routes.
 
     ``exposure`` has the rows of gold.failover_exposure, ``known`` is the frame of queue_start.consumers.
     """
@@ -125,6 +128,7 @@ def driver_decisions(
         *(raw["topic_stats"], raw["delay_offset"], raw["snapshot"], raw["broker"], runtime, raw["recorder_event"]),
         limits.stuck_s,
     )
+    routes = listed_route(small["route"], raw["topic_config"], brokers.lists, raw["broker"])
     return DriverDecisions(
         failover_step=steps,
         flow=flow,
@@ -141,6 +145,7 @@ def driver_decisions(
         slave_sync=synced,
         delays=delays,
         delay_progress=stored_delays(delays),
+        listed_route=stored_routes(routes),
         counted=[
             counted_rows("gold.failover_step", judged_steps(steps.filter(judged))),
             counted_rows("gold.flow_control", flow.filter(judged)),
@@ -153,5 +158,6 @@ def driver_decisions(
             counted_rows("gold.slave_copy", copies.filter(judged)),
             counted_rows("gold.slave_sync", synced.filter(judged)),
             counted_rows("gold.delay_progress", delays.filter(judged)),
+            counted_rows("gold.listed_route", routes.filter(judged)),
         ],
     )

@@ -28,6 +28,7 @@ JUDGED = {
     "gold.slave_copy": "ts",
     "gold.slave_sync": "ts",
     "gold.delay_progress": "ts",
+    "gold.listed_route": "ts",
     "gold.pull_batch": "request_ts",
     "gold.pop_receipt": "pop_ts",
     "gold.pop_assignment": "ts",

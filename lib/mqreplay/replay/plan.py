@@ -246,6 +246,7 @@ class Replay:
             slave_copy=by_driver.slave_copy,
             slave_sync=by_driver.slave_sync,
             delay_progress=by_driver.delay_progress,
+            listed_route=by_driver.listed_route,
             judgement=judgement(decided.judgements),
             replay_gap=replay_gap(pl.concat([decided.gaps, gaps]), self.day.cluster),
         )

@@ -53,6 +53,7 @@ DECISION_KINDS: Final = (
     DecisionKind("gold.slave_copy", "copy of a slave", "copies of slaves"),
     DecisionKind("gold.delay_progress", "reading of a delay level", "readings of delay levels"),
     DecisionKind("gold.slave_sync", "state of a slave by its master", "states of slaves by their masters"),
+    DecisionKind("gold.listed_route", "route of a name server", "routes of name servers"),
     DecisionKind("gold.pop_receipt", "message of POP", "messages of POP"),
     DecisionKind("gold.pop_assignment", "assignment by a broker", "assignments by a broker"),
     DecisionKind("gold.offset_continuity", "offset change", "offset changes", "silver.offset_change"),

@@ -191,6 +191,15 @@ WORDINGS: Mapping[str, Wording] = {
             "{behind_bytes:,} bytes not confirmed, {max_gap_bytes:,} allowed in sync",
             ("{judgement}: {reason}", "{judgement}"),
         ),
+    "gold.listed_route": Wording(
+        "from_ts",
+        (
+            ("route of {topic} at {namesrv_addr}", "route of {topic}"),
+            "listed {listed}",
+            "expected {expected}",
+            ("{judgement}: {reason}", "{judgement}"),
+        ),
+        until="to_ts",
     ),
     "gold.slave_suggestion": Wording(
         "request_ts",
