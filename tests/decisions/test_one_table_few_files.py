@@ -44,6 +44,7 @@ MOST_FILES = {
     "gold.queue_progress": 6,
     "gold.queue_start": 7,
     "gold.rebalance_round": 5,
+    "gold.rebalance_step": 5,
     "gold.replay_gap": 13,
     "gold.send_attempt": 5,
     "gold.retried_message": 11,

@@ -99,6 +99,7 @@ NAMES = {
     "disk_full",
     "delay_offset_stuck",
     *("disk_full", "stale_route"),
+    *("disk_full", "stale_route", "pull_expired"),
 }
 GROUP = {"consumer_group": pl.String}
 SPAN = {"from_ts": INSTANT, "to_ts": INSTANT}
@@ -155,6 +156,7 @@ def evidence_of(**silver: list[dict]) -> FindingEvidence:
         master_changes=pl.DataFrame(silver.get("master_changes", []), CHANGES),
         full_disks=full_disks(table("broker_runtime")),
         stale_routes=table("listed_route", "gold"),
+        expired_pulls=table("rebalance_step", "gold"),
         failover_steps=table("failover_step", "gold"),
         config_drift=pl.DataFrame(silver.get("config_drift", []), DRIFT),
         blocked_locks=blocked_locks(table("queue_lock", "gold").with_columns(pl.lit(0, pl.Int64).alias("grants"))),

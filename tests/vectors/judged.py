@@ -100,7 +100,6 @@ STORE: Final = "needs the broker's commit log and consume queues, which no recor
 TABLE_OF_BROKER: Final = "the offset table in a broker's memory; its copies and commits judge gold.offset_continuity"
 IN_CLIENT: Final = "state inside of a client; what leaves it are commits, judged in gold.committed_offset"
 CACHE: Final = "the cache inside of a client, message by message; what clients report of it judges gold.flow_control"
-REBALANCE: Final = "a step inside of a client; the queues that it leaves judge gold.allocation and gold.rebalance_round"
 FAULTS: Final = (
     "the latencies that a producer measured are in no evidence; breaks that it takes judge gold.send_attempt"
 )

@@ -56,6 +56,7 @@ class FindingEvidence:
     unlisted: pl.DataFrame  # listed_brokers.unlisted_brokers, for long
     master_changes: pl.DataFrame  # listed_brokers.master_changes
     full_disks: pl.DataFrame
+    expired_pulls: pl.DataFrame  # rows of gold.rebalance_step with expired queues
     stale_routes: pl.DataFrame  # rows of gold.listed_route that differ
     failover_steps: pl.DataFrame  # failover_step.failover_steps
     config_drift: pl.DataFrame  # slave_configs

@@ -42,6 +42,8 @@ STUCK_QUEUE = FindingKind(
         # Polls of clients are up to a minute apart.
         Cause("slow_listener", same=("consumer_group", "topic"), after_s=120, before_s=90),
         Cause("pull_refused", same=("consumer_group", "topic"), before_s=90),
+        # It is seen when the pulls are more than two minutes old.
+        Cause("pull_expired", same=("consumer_group", "topic"), before_s=240),
         Cause("strategy_conflict", same=("consumer_group",)),
         Cause("subscription_conflict", same=("consumer_group",)),
         Cause("consumer_lost", same=("consumer_group",), after_s=150),

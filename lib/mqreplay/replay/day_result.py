@@ -131,6 +131,7 @@ def finding_evidence(
         clocks=client_clocks([], limits.clock_skew_s) if context.skew is None else context.skew.rows,
         refused_snapshots=refused.filter((pl.col("ts") >= since) & (pl.col("ts") < end)),
         uneven_shares=groups.uneven_shares,
+        expired_pulls=groups.expired_pulls,
         exceptional_pulls=queues.pulls.exceptional_pulls,
         failovers=queues.pulls.failovers,
         disk_runs=queues.pulls.disk_runs,

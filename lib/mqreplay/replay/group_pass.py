@@ -10,6 +10,7 @@ import polars as pl
 from mqreplay.decisions.allocation import JUDGED, VERDICT, allocation, allocation_rows, verdicts
 from mqreplay.decisions.pop_assignments import pop_assignments
 from mqreplay.decisions.pop_receipts import pop_receipts
+from mqreplay.decisions.rebalance_step import rebalance_step, stored_rows
 from mqreplay.engines.passes import GoldRows, Pass, PassTable, RowFunction
 from mqreplay.engines.rows import RowSource
 from mqreplay.engines.shards import Shard
@@ -21,7 +22,7 @@ from mqreplay.findings.shares import uneven_shares_of_shard
 from mqreplay.lake.buckets import key_of
 from mqreplay.replay.context import ReplayContext
 from mqreplay.replay.day import DayRows
-from mqreplay.replay.judged_rows import JudgedRows, add_judged
+from mqreplay.replay.judged_rows import JudgedRows, add_judged, counted_rows
 from mqreplay.settings_sections import StrategySettings
 
 GROUP: Final = key_of(("consumer_group",))
@@ -36,6 +37,8 @@ class GroupResult:
 
     allocations: JudgedRows
     uneven_shares: pl.DataFrame
+    steps: JudgedRows
+    expired_pulls: pl.DataFrame  # rows of gold.rebalance_step with expired queues
 
 
 @dataclass(frozen=True)
@@ -57,7 +60,15 @@ def judge_groups(source: RowSource, shard: Shard, context: ReplayContext, gold: 
     of_day = judged.filter(context.day.judged)
     allocations = add_judged(gold, "gold.allocation", of_day)
     known = day.with_before("gold.allocation", "rebalance_ts", of_day, shard)
-    return GroupResult(allocations, uneven_shares_of_shard(known, context.settings.findings.uneven_queues))
+    limits = context.settings.findings
+    steps = rebalance_step(day.silver("assignment", shard), rebalances, limits.rebalance_interval_s)
+    gold.add("gold.rebalance_step", stored_rows(steps.filter(context.day.judged)))
+    return GroupResult(
+        allocations,
+        uneven_shares_of_shard(known, limits.uneven_queues),
+        counted_rows("gold.rebalance_step", steps.filter(context.day.judged)),
+        steps.filter(pl.col("expired").list.len() > 0),
+    )
 
 
 def rebalance_verdicts(rebalances: pl.DataFrame, strategies: StrategySettings) -> pl.DataFrame:
@@ -109,7 +120,7 @@ REBALANCES: Final = PassTable("silver.rebalance", GROUP, function=VERDICTS)
 GROUP_PASS: Final = Pass(
     judge_groups,
     (REBALANCES, *_of_groups("silver.assignment", "silver.consumer_list", "gold.allocation"), ROUTES),
-    ("gold.allocation",),
+    ("gold.allocation", "gold.rebalance_step"),
 )
 POP_PASS: Final = Pass(
     judge_pops,

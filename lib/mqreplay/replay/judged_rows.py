@@ -25,6 +25,7 @@ JUDGED = {
     "gold.retried_message": "sent_ts",
     "gold.rebalance_round": "from_ts",
     "gold.replication": "ts",
+    "gold.rebalance_step": "ts",
     "gold.slave_copy": "ts",
     "gold.slave_sync": "ts",
     "gold.delay_progress": "ts",

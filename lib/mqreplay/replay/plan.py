@@ -266,7 +266,17 @@ def _decided(
 ) -> JudgedRows:
     pulls = queues.pulls
     of_pulls = (pulls.routes, pulls.suggestions, pulls.answers, pulls.batches, pulls.starts)
-    return merged([*of_pulls, groups.allocations, pops.receipts, pops.assignments, sends.attempts, *by_driver.counted])
+    return merged(
+        [
+            *of_pulls,
+            groups.allocations,
+            groups.steps,
+            pops.receipts,
+            pops.assignments,
+            sends.attempts,
+            *by_driver.counted,
+        ]
+    )
 
 
 def _limits(settings: Settings) -> Limits:

@@ -48,6 +48,7 @@ DECISION_KINDS: Final = (
     DecisionKind("gold.send_attempt", "try of a send", "tries of sends"),
     DecisionKind("gold.retried_message", "message sent back", "messages sent back"),
     DecisionKind("gold.rebalance_round", "round of rebalances", "rounds of rebalances"),
+    DecisionKind("gold.rebalance_step", "step of a rebalance", "steps of rebalances"),
     DecisionKind("gold.pull_batch", "batch of a pull", "batches of pulls"),
     DecisionKind("gold.replication", "flush of a commit log", "flushes of commit logs"),
     DecisionKind("gold.slave_copy", "copy of a slave", "copies of slaves"),

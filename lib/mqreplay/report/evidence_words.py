@@ -156,6 +156,18 @@ WORDINGS: Mapping[str, Wording] = {
         ),
         until="to_ts",
     ),
+    "gold.rebalance_step": Wording(
+        "ts",
+        (
+            "queues of {topic}",
+            "added {added}",
+            "removed {removed}",
+            "lacking {lacking}",
+            "extra {extra}",
+            "not pulled for long {expired}",
+            ("{judgement}: {reason}", "{judgement}"),
+        ),
+    ),
     "gold.pull_batch": Wording(
         "request_ts",
         (QUEUE, "{msg_count} messages, {body_bytes:,} bytes", ("{judgement}: {reason}", "{judgement}")),
