@@ -114,6 +114,12 @@ def test_a_route_without_the_write_permission_of_the_broker_is_wiped() -> None:
     assert words(verdicts([answer(60, {"a": FOUR, "b": FOUR})], read_only)) == [("differ", judged.ADDED)]
 
 
+def test_a_route_names_whether_producers_find_a_queue() -> None:
+    wiped = {"a": (4, 4, 4), "b": (4, 4, 4)}
+    kept = stored_rows(verdicts([answer(60, wiped), answer(61, {"a": (4, 4, 4), "b": FOUR})]))
+    assert kept.sort("from_ts").select("writable", "expected_writable").rows() == [(False, True), (True, True)]
+
+
 def test_a_permission_that_the_broker_had_before_is_only_old() -> None:
     changed = [topic(0, "a"), topic(0, "b"), topic(100, "a", (4, 4, 4), change="changed")]
     assert words(verdicts([answer(300, {"a": FOUR, "b": FOUR})], changed)) == [("differ", judged.OTHER_QUEUES)]

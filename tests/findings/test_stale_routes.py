@@ -18,6 +18,7 @@ def found(*differs: dict[str, Any]) -> list[dict[str, Any]]:
     base = {
         **{"namesrv_addr": SERVER, "topic": "orders", "broker_name": "a", "from_ts": at(0), "to_ts": at(95)},
         **{"answers": 4, "listed": OLD, "expected": NEW, "judgement": "differ", "reason": OTHER_QUEUES},
+        **{"writable": True, "expected_writable": True},
     }
     listed = rows("gold.listed_route", base, list(differs))
     return stale_routes(listed, "harbour", 30).sort("from_ts", "broker_name").to_dicts()
@@ -48,6 +49,13 @@ def test_a_broker_that_is_not_listed_is_said_to_be_missing() -> None:
 def test_a_wiped_permission_is_an_information_with_the_command_that_ends_it() -> None:
     (row,) = found({"reason": WIPED})
     assert (row["severity"], row["advice"]) == ("info", WIPED_ADVICE)
+
+
+def test_a_route_without_a_queue_for_producers_is_critical() -> None:
+    (row,) = found({"reason": WIPED, "writable": False})
+    assert row["severity"] == "critical"
+    assert row["summary"].endswith(" Producers found no queue in the route: their sends failed.")
+    assert found({"writable": False, "expected_writable": False})[0]["severity"] == "warning"
 
 
 def test_no_rows_are_no_findings() -> None:

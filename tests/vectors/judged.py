@@ -149,6 +149,10 @@ JUDGES_NOTHING: Final[Mapping[str, str]] = {
     "tags_filter:is_tag_type": "one comparison; gold.delivery_audit compares the type itself",
     "topic_route:TopicPublishInfo.ok": "a route without queues: a send that fails before any request",
     "topic_route:topic_subscribe_info": "the lists that clients report judge gold.allocation",
+    "slave_synchronize:asks_master": IN_SLAVE,
+    "slave_synchronize:is_due": IN_SLAVE,
+    "slave_synchronize:sync_configs": IN_SLAVE,
+    "slave_synchronize:sync_consumer_offset": "the slave's offsets; their copies judge stale_slave_offsets",
     "topic_route:write_queue_nums_by_broker": FAULTS,
     "transfer": "a count of copied bytes for tuning; no decision",
 }

@@ -9,15 +9,14 @@ A client's recorded request does not say which name server it asked: its answer 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any, Final, NamedTuple
 
-import numpy as np
 import polars as pl
 
 from mqreplay.core.route_info_manager import RouteInfoManager, TopicConfigs
-from mqreplay.core.topic_route import MASTER_ID, QueueData, TopicRouteData
+from mqreplay.core.topic_route import MASTER_ID, BrokerData, QueueData, TopicRouteData, topic_publish_info
 from mqreplay.evidence.arrays.distinct import distinct_rows, distinct_values
 from mqreplay.evidence.brokers.address_changes import TOPIC_NOT_EXIST
 from mqreplay.evidence.brokers.name_server_tables import (
@@ -32,7 +31,7 @@ from mqreplay.evidence.brokers.route_changes import BROKERS
 from mqreplay.evidence.time_spans import INSTANT
 
 ANSWER: Final = ("namesrv_addr", "topic", "day")
-VERDICT: Final = ("broker_name", "expected", "judgement", "reason")
+VERDICT: Final = ("broker_name", "expected", "expected_writable", "judgement", "reason")
 SCHEMA: Final[dict[str, pl.DataType]] = {
     "day": pl.Date(),
     "namesrv_addr": pl.String(),
@@ -43,6 +42,8 @@ SCHEMA: Final[dict[str, pl.DataType]] = {
     "answers": pl.Int64(),
     "listed": pl.List(pl.String()),
     "expected": pl.List(pl.String()),
+    "writable": pl.Boolean(),
+    "expected_writable": pl.Boolean(),
     "judgement": pl.String(),
     "reason": pl.String(),
     "record_id": pl.String(),
@@ -72,12 +73,16 @@ class Part(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """A judgement, its reason, the broker name that decides, and what the tables had at last."""
+    """A judgement, its reason, the broker name that decides, and what the tables had at last.
+
+    ``expected_writable``: producers find a queue in it.
+    """
 
     judgement: str
     reason: str
     broker_name: str | None
     expected: list[str] | None
+    expected_writable: bool | None
 
 
 class Known(NamedTuple):
@@ -119,7 +124,7 @@ def listed_route(
             for topic, number, asked, first, last in distinct.iter_rows()
         ]
         best = [_better(one, found[case]) for one, case in zip(best, case_of.tolist(), strict=True)]
-    return _with_verdicts(seen, best, [listed_words(each) for each in routes])
+    return _with_verdicts(seen, best, routes)
 
 
 def stored_rows(judged: pl.DataFrame) -> pl.DataFrame:
@@ -134,7 +139,7 @@ def stored_rows(judged: pl.DataFrame) -> pl.DataFrame:
         pl.col("ts").min().alias("from_ts"),
         pl.col("ts").max().alias("to_ts"),
         pl.len().alias("answers"),
-        *(pl.col(name).first() for name in ("listed", *VERDICT, "record_id", "source_digest")),
+        *(pl.col(name).first() for name in ("listed", "writable", *VERDICT, "record_id", "source_digest")),
     )
     return merged.select(pl.col(name).cast(of) for name, of in SCHEMA.items()).sort("topic", "namesrv_addr", "from_ts")
 
@@ -142,6 +147,13 @@ def stored_rows(judged: pl.DataFrame) -> pl.DataFrame:
 def listed_words(route: Route) -> list[str]:
     """Return a route in words, one text a broker name."""
     return [_words(name, part) for name, part in sorted(route.items())]
+
+
+def is_writable(route: Route) -> bool:
+    """Return whether producers find a queue in a route (MQClientInstance#topicRouteData2TopicPublishInfo)."""
+    queues = [QueueData(name, *part.queues) for name, part in route.items() if part.queues is not None]
+    brokers = [BrokerData("", name, part.addresses) for name, part in route.items()]
+    return topic_publish_info("", TopicRouteData(queues, brokers)).ok
 
 
 def route_of(data: TopicRouteData | None) -> dict[str, Part]:
@@ -199,7 +211,8 @@ def _judged(listed: Route, tables: NameServerTables, topic: str, surely: int, ma
     judgement, reason, name = max(found, key=lambda each: RANK[each[0]], default=("agree", SAME, ""))
     if judgement == "agree" and not lists_known and (not listed or listed not in possible):
         judgement, reason = "undetermined", NO_LISTS
-    return Verdict(judgement, reason, None if judgement == "agree" else name or None, listed_words(possible[-1]))
+    decides = None if judgement == "agree" else name or None
+    return Verdict(judgement, reason, decides, listed_words(possible[-1]), is_writable(possible[-1]))
 
 
 def _of_broker(
@@ -271,16 +284,11 @@ def _words(name: str, part: Part) -> str:
     return f"{name}: {read} read and {write} write queues, perm {perm}; {addresses or 'no address'}"
 
 
-def _with_verdicts(
-    seen: pl.DataFrame, verdicts: Iterable[Verdict | None], words: Sequence[Collection[str]]
-) -> pl.DataFrame:
-    found = [each or Verdict("undetermined", NO_LISTS, None, None) for each in verdicts]
-    listed = pl.Series("listed", [list(each) for each in words], pl.List(pl.String))
-    columns = {
-        "broker_name": pl.Series([each.broker_name for each in found], dtype=pl.String),
-        "expected": pl.Series([each.expected for each in found], dtype=pl.List(pl.String)),
-        "judgement": pl.Series([each.judgement for each in found], dtype=pl.String),
-        "reason": pl.Series([each.reason for each in found], dtype=pl.String),
-    }
-    numbers = seen["route"].to_numpy() if len(seen) else np.zeros(0, np.int64)
-    return seen.drop("route").with_columns(listed.gather(numbers), **columns)
+def _with_verdicts(seen: pl.DataFrame, verdicts: Iterable[Verdict | None], routes: Sequence[Route]) -> pl.DataFrame:
+    found = [each or Verdict("undetermined", NO_LISTS, None, None, None) for each in verdicts]
+    judged = {name: pl.Series([getattr(each, name) for each in found], dtype=SCHEMA[name]) for name in VERDICT}
+    answered = pl.DataFrame(
+        {"listed": [listed_words(each) for each in routes], "writable": [is_writable(each) for each in routes]},
+        {name: SCHEMA[name] for name in ("listed", "writable")},
+    )
+    return seen.drop("route").hstack(answered[seen["route"]]).with_columns(**judged)

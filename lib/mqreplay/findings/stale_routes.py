@@ -57,6 +57,7 @@ def stale_routes(differing: pl.DataFrame, cluster: str, gap_s: int) -> pl.DataFr
             pl.col("from_ts").min(),
             pl.col("to_ts").max(),
             pl.col("topic").n_unique().alias("topics"),
+            (pl.col("expected_writable") & ~pl.col("writable")).any().alias("closed"),
             pl.col("topic").min().alias("first_topic"),
             one_or_none("topic"),
             pl.col("listed", "expected").sort_by("topic", "from_ts").last(),
@@ -90,13 +91,20 @@ def stale_routes(differing: pl.DataFrame, cluster: str, gap_s: int) -> pl.DataFr
         pl.lit(". "),
         lists,
         has,
+        pl.when("closed")
+        .then(pl.lit(" Producers found no queue in the route: their sends failed."))
+        .otherwise(pl.lit("")),
     )
     is_wiped = pl.col("reason") == WIPED
     return finding(
         rows,
         STALE_ROUTE,
         cluster,
-        severity=pl.when(is_wiped).then(pl.lit("info")).otherwise(pl.lit("warning")),
+        severity=pl.when("closed")
+        .then(pl.lit("critical"))
+        .when(is_wiped)
+        .then(pl.lit("info"))
+        .otherwise(pl.lit("warning")),
         summary=summary,
         advice=pl.when(is_wiped).then(pl.lit(WIPED_ADVICE)).otherwise(pl.lit(STALE_ROUTE.advice)),
     )

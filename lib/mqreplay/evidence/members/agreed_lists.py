@@ -10,13 +10,19 @@ from typing import Any
 
 import polars as pl
 
-from mqreplay.core.message_queue import MessageQueue, sort_client_ids, sort_message_queues
-from mqreplay.core.topic_route import TopicQueueMappingInfo, logical_queue_nums
+from mqreplay.core.message_queue import sort_client_ids
+from mqreplay.core.topic_route import (
+    PERM_READ,
+    QueueData,
+    TopicQueueMappingInfo,
+    TopicRouteData,
+    logical_queue_nums,
+    topic_subscribe_info,
+)
 from mqreplay.evidence.members.listed_members import answered_lists
 from mqreplay.evidence.members.observed_clients import REPEATED_S
 from mqreplay.evidence.time_spans import INSTANT
 
-READABLE = 4  # PermName.PERM_READ
 QUEUES = pl.List(pl.Struct({"broker_name": pl.String, "queue_id": pl.Int32}))
 MEMBERS: dict[str, pl.DataType] = {
     "consumer_group": pl.String(),
@@ -54,7 +60,9 @@ def queue_lists(route: pl.DataFrame, topic_config: pl.DataFrame) -> pl.DataFrame
     is the logical queues, by the broker name that clients give them.
     """
     asked = route.filter(pl.col("client_id").is_null())
-    answered = pl.col("queue_datas").list.eval(pl.element().filter((pl.element().struct.field("perm") & READABLE) != 0))
+    answered = pl.col("queue_datas").list.eval(
+        pl.element().filter((pl.element().struct.field("perm") & PERM_READ) != 0)
+    )
     pairs = answered.list.eval(
         pl.concat_str(
             pl.element().struct.field("read_queue_nums").cast(pl.String),
@@ -65,7 +73,7 @@ def queue_lists(route: pl.DataFrame, topic_config: pl.DataFrame) -> pl.DataFrame
     server = pl.col("namesrv_addr").fill_null("")
     views = asked.select("topic", server.alias("server"), "ts", "previous_ts", _with_logical(asked, pairs.list.sort()))
     configs = topic_config.filter(pl.col("broker_id") == 0).join(asked, "topic", how="anti")
-    readable = ((pl.col("perm") & READABLE) != 0).fill_null(True) & (pl.col("change") != "removed")
+    readable = ((pl.col("perm") & PERM_READ) != 0).fill_null(True) & (pl.col("change") != "removed")
     pair = pl.concat_str(pl.col("read_queue_nums").cast(pl.String), "broker_name", separator=" ")
     held = configs.select(
         "topic",
@@ -103,8 +111,8 @@ def _queues(view: Iterable[str]) -> list[tuple[str, int]]:
 
 
 def _structs(topic: str, counts: Iterable[tuple[str, int]]) -> list[dict[str, object]]:
-    queues = [MessageQueue(topic, name, queue_id) for name, number in counts for queue_id in range(number)]
-    return [{"broker_name": q.broker_name, "queue_id": q.queue_id} for q in sort_message_queues(queues)]
+    route = TopicRouteData([QueueData(name, number, 0, PERM_READ) for name, number in counts], [])
+    return [{"broker_name": q.broker_name, "queue_id": q.queue_id} for q in topic_subscribe_info(topic, route)]
 
 
 def _changes(views: pl.DataFrame, subject: str, *, expires: bool = True, holds: bool = False) -> list[tuple[Any, ...]]:

@@ -15,15 +15,17 @@ from mqreplay.core.sql92 import compile_sql92, is_matched
 from mqreplay.core.sql92_expression import Condition, property_names
 from mqreplay.core.tags_filter import (
     SQL92,
-    build_subscription_data,
+    build,
     is_matched_by_client,
     is_matched_by_consume_queue,
+    is_tag_type,
     tags_code,
 )
 from mqreplay.core.version import BROKER_4, version_key
-from mqreplay.errors import JavaException, MqreplayError
+from mqreplay.errors import MqreplayError, RocketMQError
 
 GROUP_TOPIC: Final = ("consumer_group", "topic")
+SUBSCRIPTION: Final = ("sub_string", "expression_type")
 PLACE: Final = ("topic", "broker_name", "queue_id", "queue_offset", "msg_id")
 BROKER_5: Final = "5.3.3"
 # Columns of the producers' log that have a property, also where it lacks the others (MessageConst).
@@ -63,21 +65,26 @@ def with_match(
 def _by_tags(messages: pl.DataFrame, subscriptions: pl.DataFrame) -> pl.DataFrame:
     """Return _row and matches of each message and subscription by tags."""
     pairs = messages.select("_row", *GROUP_TOPIC, "tags").join(
-        subscriptions.select(*GROUP_TOPIC, "sub_string"), on=GROUP_TOPIC
+        subscriptions.select(*GROUP_TOPIC, *SUBSCRIPTION), on=GROUP_TOPIC
     )
-    cases = pairs.select("sub_string", "tags").unique()
-    matched = [_matches_tags(expression, tags) for expression, tags in cases.iter_rows()]
+    cases = pairs.select(*SUBSCRIPTION, "tags").unique()
+    matched = [_matches_tags(*case) for case in cases.iter_rows()]
     answers = cases.with_columns(pl.Series("matches", matched, pl.Boolean))
-    known = pairs.join(answers, ["sub_string", "tags"], how="left", nulls_equal=True)
+    known = pairs.join(answers, [*SUBSCRIPTION, "tags"], how="left", nulls_equal=True)
     return known.select("_row", "matches")
 
 
 @lru_cache(maxsize=10_000)
-def _matches_tags(expression: str | None, tags: str | None) -> bool | None:
-    """Return whether a group receives a message: the broker compares hashes, then the client the tags."""
+def _matches_tags(expression: str | None, expression_type: str | None, tags: str | None) -> bool | None:
+    """Return whether a group receives a message: the broker compares hashes, then the client the tags.
+
+    None: the client cannot have subscribed so, or with a filter that RocketMQ does not have.
+    """
+    if not is_tag_type(expression_type):
+        return None
     try:
-        subscription = build_subscription_data(None, expression)
-    except JavaException:
+        subscription = build(None, expression, expression_type)
+    except RocketMQError:
         return None
     sent = is_matched_by_consume_queue(subscription, tags_code(tags))
     return sent and is_matched_by_client(subscription.tags_set, tags)
