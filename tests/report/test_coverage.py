@@ -150,5 +150,6 @@ def test_rows_of_tables_without_a_rule_are_counted(tmp_path: Path) -> None:
 
 def test_what_lets_the_most_be_judged_comes_first(tmp_path: Path) -> None:
     every = list(covered(tmp_path, [], ["rebalance_log", "assignments", "heartbeats", "produce_log"]).values())
-    assert most_helpful(every)[0] == ("run `mqreplay record`", ["rebalances", "caches of queues", "queue owners"])
+    judged = ["rebalances", "caches of queues", "steps of rebalances", "queue owners"]
+    assert most_helpful(every)[0] == ("run `mqreplay record`", judged)
     assert most_helpful(every, 1) == most_helpful(every)[:1]

@@ -19,11 +19,15 @@ class Arrays(NamedTuple):
 RULES: Final = "tests/evidence/test_queue_rules.py"
 FLUSHES: Final = Arrays("gold.replication", "tests/decisions/test_flush_turns.py")
 TURNS: Final = Arrays("gold.slave_copy", "tests/decisions/test_slave_turns.py")
+OFFSET_TABLE: Final = "tests/decisions/test_offset_table_rule.py"
 ON_ARRAYS: Final[Mapping[str, Arrays]] = {
     "burrow": Arrays("gold.group_status", "tests/decisions/test_group_status.py"),
     "status_windows": Arrays("gold.group_status", RULES),
     "client_clock": Arrays("gold.finding (clock_skew)", RULES),
     "clock_span": Arrays("gold.finding (clock_skew)", "tests/evidence/test_client_clocks.py"),
+    "consumer_offset_manager:commit_offset": Arrays("gold.offset_continuity", OFFSET_TABLE),
+    "consumer_offset_manager:query_offset": Arrays("gold.offset_continuity", OFFSET_TABLE),
+    "consumer_offset_manager:topic_at_group": Arrays("silver.offset_change", OFFSET_TABLE),
     "delivery_audit": Arrays("gold.delivery_audit", "tests/decisions/test_delivery_audit.py"),
     "missing_offsets": Arrays("gold.failover_exposure", RULES),
     "offset_evidence": Arrays("gold.offset_continuity", RULES),
@@ -99,6 +103,8 @@ ON_ARRAYS: Final[Mapping[str, Arrays]] = {
 STORE: Final = "needs the broker's commit log and consume queues, which no recording holds; its parts judge"
 TABLE_OF_BROKER: Final = "the offset table in a broker's memory; its copies and commits judge gold.offset_continuity"
 IN_CLIENT: Final = "state inside of a client; what leaves it are commits, judged in gold.committed_offset"
+TABLE_OF_BROKER: Final = "the inverse of what ingest reads; tests/decisions/test_offset_table_rule.py compares both"
+IN_CLIENT: Final = "state inside of a client; what leaves it are commits, judged in gold.offset_continuity"
 CACHE: Final = "the cache inside of a client, message by message; what clients report of it judges gold.flow_control"
 FAULTS: Final = (
     "the latencies that a producer measured are in no evidence; breaks that it takes judge gold.send_attempt"
@@ -112,9 +118,6 @@ JUDGES_NOTHING: Final[Mapping[str, str]] = {
     "consume_queue": STORE,
     "get_message:get_message": STORE,
     "get_message:GetMessageResult.message_count": STORE,
-    "consumer_offset_manager:topic_at_group": TABLE_OF_BROKER,
-    "consumer_offset_manager:commit_offset": TABLE_OF_BROKER,
-    "consumer_offset_manager:query_offset": TABLE_OF_BROKER,
     "consumer_offset_manager:encode": TABLE_OF_BROKER,
     "consumer_offset_manager:persist": TABLE_OF_BROKER,
     "consumer_offset_manager:load": "`mqreplay doctor` says by it what a broker makes of a damaged file",

@@ -96,3 +96,9 @@ def test_versions_of_brokers() -> None:
     named = rows("silver.broker", {}, [{"rocketmq_version": v} for v in ("5.3.3", "V5_3_3", None, "unknown")])
     assert known_versions(named) == ("5.3.3", "V5_3_3")
     assert known_versions(named.clear()) == BOTH
+
+
+@pytest.mark.parametrize(("kind", "matches"), [(None, True), ("TAG", True), ("", False), ("REGEX", None)])
+def test_a_filter_that_rocketmq_does_not_have_is_not_known(kind: str | None, matches: bool | None) -> None:
+    # FilterAPI#build keeps the tags of the type TAG only: the broker then finds none for the type "".
+    assert verdict(("TagA || TagB", kind))[0] is matches
