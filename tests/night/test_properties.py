@@ -15,6 +15,7 @@ from night.later import midnight_after, moved
 from tests_shared import rows_at, run
 
 pytestmark = pytest.mark.long  # each is a night of its own
+JUDGED = ("allocation", "pull_route", "slave_suggestion", "listed_route", "rebalance_step")
 GROUPS = {"reset-group", "mixalg-group", "crash-group", "pay-group"}
 BEGAN = 1795228767352  # of the recording; the cut has both resets, the offset past the end, two strategies, the kill -9
 FROM, TO = BEGAN + 290_000, BEGAN + 715_000
@@ -36,7 +37,7 @@ def judged(tmp_path_factory):
         settings = load_settings(str(conf_dir() / "sample.toml"))
         run("ingest", root, settings, lambda what: None, recordings=[str(recording)])
         run("replay", root, settings, lambda what: None)
-        tables = ("finding", "allocation", "pull_route", "slave_suggestion", "replay_gap", "offset_continuity")
+        tables = ("finding", *JUDGED, "replay_gap", "offset_continuity")
         return {name: rows_at(root, f"gold.{name}") for name in tables}
 
     return judge
@@ -57,7 +58,7 @@ def places(findings):
 
 
 def judgements(night):
-    return {t: Counter(row["judgement"] for row in night[t]) for t in ("allocation", "pull_route", "slave_suggestion")}
+    return {t: Counter(row["judgement"] for row in night[t]) for t in JUDGED}
 
 
 def test_the_cut_has_what_it_was_cut_for(plain):

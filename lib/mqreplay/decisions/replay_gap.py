@@ -35,7 +35,7 @@ NEEDED: Mapping[str, tuple[Need, ...]] = {
     "gold.pull_batch": (Need("pull_log"), Need("broker_runtime"), Need("brokers")),
     "gold.replication": (Need("broker_runtime"), Need("brokers")),
     "gold.slave_copy": (Need("topics"), Need("subscription_groups"), Need("broker_runtime")),
-    "gold.rebalance_step": (Need("assignments"), Need("rebalance_log")),
+    "gold.rebalance_step": (Need("assignments"), Need("rebalance_log", or_polled=("assignments",))),
     "gold.listed_route": (Need("routes"), Need("topics")),
     "gold.failover_exposure": (Need("consumer_offset"), Need("broker_runtime")),
     "gold.failover_step": (Need("broker_runtime"), Need("routes")),
