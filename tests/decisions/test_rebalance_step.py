@@ -93,6 +93,11 @@ def test_a_queue_without_pulls_is_dropped_by_a_rebalance() -> None:
     assert verdict([shown(200, 0, 1, pulled=50)], NOTHING) == ("differ", judged.EXPIRED)
 
 
+def test_an_old_share_does_not_tell_what_a_client_may_hold() -> None:
+    assert verdict([shown(200, 0, 1, pulled=75)], every_20_s(100, 0)) == ("undetermined", judged.NO_SHARE)
+    assert verdict([shown(200, 0, 1, pulled=50)], every_20_s(100, 0)) == ("differ", judged.EXPIRED)
+
+
 def test_a_wrong_clock_of_a_polled_client_expires_nothing() -> None:
     behind = shown(400, 0, 1, pulled=50, source="running_info")
     assert verdict([behind], every_20_s(400, 0, 1)) == ("agree", judged.SAME)

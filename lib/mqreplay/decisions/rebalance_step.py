@@ -85,7 +85,7 @@ def rebalance_step(assignment: pl.DataFrame, rebalance: pl.DataFrame, interval_s
     """Return one row for each table that a client showed of a topic, with gold.rebalance_step's columns.
 
     Both arguments are silver tables. A rebalance is each ``interval_s`` seconds. Of a client without any share there is
-    one row a topic. See `stored_rows` for the rows that are kept.
+    one row a topic and day. See `stored_rows` for the rows that are kept.
     """
     # In a log a client without any queue has stopped: RebalanceImpl#destroy.
     is_stop = pl.col("source").eq_missing(CLIENT_LOG) & (pl.col("queues").list.len() == 0)
@@ -111,8 +111,10 @@ def rebalance_step(assignment: pl.DataFrame, rebalance: pl.DataFrame, interval_s
         .then(pl.lit(SAME))
         .otherwise(pl.lit(""))
     )
-    cases = placed.with_columns(case.fill_null("").alias("reason"))
-    first = cases.filter(pl.col("reason") == NO_SHARE).sort("ts").unique(ROW, keep="first", maintain_order=True)
+    day = pl.col("ts").dt.date().alias("day")
+    cases = placed.with_columns(case.fill_null("").alias("reason"), is_old.fill_null(value=True).alias("is_old"), day)
+    none = cases.filter(pl.col("reason") == NO_SHARE).sort("ts")
+    first = none.unique([*ROW, "day"], keep="first", maintain_order=True)
     known = pl.concat([cases.filter(pl.col("reason").is_in([SAME, OLD_SHARE])), first])
     agrees = pl.when(pl.col("reason") == SAME).then(pl.lit("agree")).otherwise(pl.lit("undetermined"))
     open_rows = cases.filter(pl.col("reason") == "").drop("reason")
@@ -124,9 +126,12 @@ def rebalance_step(assignment: pl.DataFrame, rebalance: pl.DataFrame, interval_s
     found = pl.concat(
         [known.with_columns(agrees.alias("judgement")), open_rows.join(steps, "number")], how="diagonal_relaxed"
     )
-    lacking = [pl.lit(None).alias(name) for name in SCHEMA if name not in (*found.columns, "day")]
-    named = found.with_columns(pl.col("ts").dt.date().alias("day"), *lacking)
-    return named.select(pl.col(name).cast(of) for name, of in SCHEMA.items()).sort("ts", *ROW, "record_id")
+    lacking = [pl.lit(None).alias(name) for name in SCHEMA if name not in found.columns]
+    return (
+        found.with_columns(lacking)
+        .select(pl.col(name).cast(of) for name, of in SCHEMA.items())
+        .sort("ts", *ROW, "record_id")
+    )
 
 
 def stored_rows(judged: pl.DataFrame) -> pl.DataFrame:
@@ -154,8 +159,9 @@ def _steps(rows: pl.DataFrame, every: pl.DataFrame, shares: pl.DataFrame, lag_ms
         found = of_client.setdefault(tuple(place), Shares([], []))
         found.at.append(at)  # type: ignore[attr-defined]
         found.queues.append(frozenset(_queues(place[-1], queues)))  # type: ignore[attr-defined]
-    for number, before, *place in rows.select("number", "number_before", *ROW).iter_rows():
-        known = of_client.get(tuple(place), Shares((), ()))
+    none = Shares((), ())
+    for number, before, is_old, *place in rows.select("number", "number_before", "is_old", *ROW).iter_rows():
+        known = none if is_old else of_client.get(tuple(place), none)
         yield number, *judge_step(place[-1], tables.get(before), tables[number], known, lag_ms)
 
 
