@@ -120,6 +120,12 @@ def test_a_route_names_whether_producers_find_a_queue() -> None:
     assert kept.sort("from_ts").select("writable", "expected_writable").rows() == [(False, True), (True, True)]
 
 
+def test_a_route_may_name_any_number_of_queues() -> None:
+    many = {"a": (2**31 - 1, 2**31 - 1, 6), "b": FOUR}
+    (row,) = stored_rows(verdicts([answer(60, many)])).to_dicts()
+    assert (row["writable"], row["judgement"]) == (True, "differ")
+
+
 def test_a_permission_that_the_broker_had_before_is_only_old() -> None:
     changed = [topic(0, "a"), topic(0, "b"), topic(100, "a", (4, 4, 4), change="changed")]
     assert words(verdicts([answer(300, {"a": FOUR, "b": FOUR})], changed)) == [("differ", judged.OTHER_QUEUES)]

@@ -151,7 +151,9 @@ def listed_words(route: Route) -> list[str]:
 
 def is_writable(route: Route) -> bool:
     """Return whether producers find a queue in a route (MQClientInstance#topicRouteData2TopicPublishInfo)."""
-    queues = [QueueData(name, *part.queues) for name, part in route.items() if part.queues is not None]
+    # One queue of a broker is enough; a route may name any number of them.
+    known = ((name, part.queues) for name, part in route.items() if part.queues is not None)
+    queues = [QueueData(name, read, min(write, 1), perm) for name, (read, write, perm) in known]
     brokers = [BrokerData("", name, part.addresses) for name, part in route.items()]
     return topic_publish_info("", TopicRouteData(queues, brokers)).ok
 
