@@ -24,6 +24,7 @@ LATER = 158  # by then both have gone on for longer than the lookback
 # Less than the recording before midnight: what stood still for longer is known by what was carried over.
 LOOKBACK_MINUTES = 1
 TABLES = ("allocation", "pull_route", "queue_owner", "queue_progress", "failover_exposure", "offset_continuity")
+TABLES += ("listed_route", "rebalance_step")
 OWN = ("cluster", "record_id", "source_digest")  # of the file that a row was in
 BEGUN = re.compile(r".*: replaying (\d{4}-\d\d-\d\d)")
 
