@@ -101,15 +101,12 @@ ON_ARRAYS: Final[Mapping[str, Arrays]] = {
 }
 
 STORE: Final = "needs the broker's commit log and consume queues, which no recording holds; its parts judge"
-TABLE_OF_BROKER: Final = "the offset table in a broker's memory; its copies and commits judge gold.offset_continuity"
 IN_CLIENT: Final = "state inside of a client; what leaves it are commits, judged in gold.committed_offset"
 TABLE_OF_BROKER: Final = "the inverse of what ingest reads; tests/decisions/test_offset_table_rule.py compares both"
-IN_CLIENT: Final = "state inside of a client; what leaves it are commits, judged in gold.offset_continuity"
 CACHE: Final = "the cache inside of a client, message by message; what clients report of it judges gold.flow_control"
 FAULTS: Final = (
     "the latencies that a producer measured are in no evidence; breaks that it takes judge gold.send_attempt"
 )
-NAME_SERVER: Final = "the tables inside of a name server; what it lists, and since when, judges gold.failover_step"
 FLUSH: Final = "bytes that a loss of power costs, or one message of SYNC_FLUSH; no poll shows the flush of one message"
 IN_POP: Final = "state inside of a broker; what clients and files show of it judges gold.pop_receipt"
 ORDERLY_POP: Final = "when a broker wakes the clients that wait for a queue is in no evidence"
@@ -136,26 +133,11 @@ JUDGES_NOTHING: Final[Mapping[str, str]] = {
     "pop_start": "the broker's own offset of a group before its first POP is in no answer",
     "process_queue": CACHE,
     "pull_node:find_broker_address_in_publish": "the address of a send; gold.send_attempt judges its broker",
-    "rebalance": REBALANCE,
-    "route_info_manager": NAME_SERVER,
-    "rebalance_lock_manager:try_lock_batch": "a batch of try_lock, which judges gold.queue_lock queue by queue",
-    "rebalance_lock_manager:unlock_batch": "gold.queue_lock releases locks queue by queue",
-    "replication:is_slave_ok": "what a master knows of its slaves is in no poll; replica_status judges what it says",
-    "retry_topic:concurrent_max_reconsume_times": SECOND_TRY,
-    "retry_topic:orderly_max_reconsume_times": SECOND_TRY,
     "select_queue:select_with_faults": FAULTS,
     "select_queue:select_with_filters": FAULTS,
     "send_retry:isolates_broker": FAULTS,
     "send_retry:retries_async": "no evidence says whether a send was asynchronous",
     "send_retry:replay_sync_send": "all tries of a send at once; gold.send_attempt judges each by step_after",
-    "tags_filter:build": "a subscription's own text; heartbeats state the parsed one",
-    "tags_filter:is_tag_type": "one comparison; gold.delivery_audit compares the type itself",
-    "topic_route:TopicPublishInfo.ok": "a route without queues: a send that fails before any request",
-    "topic_route:topic_subscribe_info": "the lists that clients report judge gold.allocation",
-    "slave_synchronize:asks_master": IN_SLAVE,
-    "slave_synchronize:is_due": IN_SLAVE,
-    "slave_synchronize:sync_configs": IN_SLAVE,
-    "slave_synchronize:sync_consumer_offset": "the slave's offsets; their copies judge stale_slave_offsets",
     "topic_route:write_queue_nums_by_broker": FAULTS,
     "transfer": "a count of copied bytes for tuning; no decision",
 }

@@ -203,6 +203,7 @@ WORDINGS: Mapping[str, Wording] = {
             "{behind_bytes:,} bytes not confirmed, {max_gap_bytes:,} allowed in sync",
             ("{judgement}: {reason}", "{judgement}"),
         ),
+    ),
     "gold.listed_route": Wording(
         "from_ts",
         (
