@@ -169,6 +169,23 @@ def test_columns_that_are_added_have_comments(warehouse, rows) -> None:
     assert found["metadata"] == {"comment": "New (bytes)"}
 
 
+def test_a_column_that_may_be_null_by_now_is_null_where_it_is(warehouse, rows) -> None:
+    columns = warehouse.contracts[TABLE].columns
+    strict = Column("count", "BIGINT", False, "Count", None, None)
+    before = later(warehouse, *columns, strict)
+    before.replace_rows(TABLE, [(*row, 7) for row in rows({"id": 1}, {"id": 3})], ALL)
+    with pytest.raises(ContractError, match="lack count"):
+        before.replace_rows(TABLE, [(*row, None) for row in rows({"id": 2})], of_id(2, 3))
+    files = set(live_files(before, TABLE))
+    after = later(warehouse, *columns, dataclasses.replace(strict, nullable=True))
+    after.replace_rows(TABLE, [(*row, None) for row in rows({"id": 2})], None)
+    assert set(after.read(TABLE).select("id", "count").collect().rows()) == {(1, 7), (2, None), (3, 7)}
+    assert files < set(live_files(after, TABLE))
+    assert next(f for f in snapshot(after.location(TABLE)).fields if f["name"] == "count")["nullable"]
+    with pytest.raises(ContractError, match="another type of count"):
+        before.replace_rows(TABLE, [], None)
+
+
 def test_tables_whose_structs_differ_are_refused(warehouse, rows) -> None:
     warehouse.replace_rows(TABLE, rows({"id": 1}), ALL)
     columns = warehouse.contracts[TABLE].columns

@@ -30,6 +30,7 @@ COUNTS = (
 )
 DOUBTS = ("maybe_filtered", "by_sql", "no_heartbeat", "unknown_end", "unlogged")
 IN_SHARD = (*(name for name in COUNTS if name != "out_of_order"), *DOUBTS)
+LOGS = "logs"
 MESSAGE_ID = (*GROUP_TOPIC, "msg_id")
 MISSING = (pl.col("deliveries") + pl.col("tries") == 0).fill_null(value=True)
 
@@ -72,7 +73,7 @@ def message_counts_of_shard(
     both = pl.concat([tracked.filter(~pl.col("missing")), matched], how="diagonal")
     known = subscriptions.select(GROUP_TOPIC).unique().with_columns(pl.lit(value=True).alias("subscribed"))
     subscribed = both.join(known, on=GROUP_TOPIC, how="left")
-    counted = _with_outcome(_with_skipped(subscribed, continuity)).group_by(BY_DAY).agg(_counts())
+    counted = _with_outcome(with_skipped(subscribed, continuity)).group_by(BY_DAY).agg(_counts())
     strange = _unexpected(received.filter(done & OF_QUEUE), sent, scope)
     return pl.concat([counted, strange], how="diagonal").select(
         *BY_DAY, *[pl.col(name).fill_null(0).cast(pl.Int64) for name in IN_SHARD]
@@ -89,8 +90,9 @@ def delivery_audit(counts: pl.DataFrame, scope: AuditScope) -> pl.DataFrame:
         pl.when(pl.col("maybe_filtered") == 0).then("filtered").alias("filtered"),
         pl.when(doubt.is_null()).then("lost").alias("lost"),
         pl.coalesce(doubt, _basis()).alias("reason"),
+        pl.lit(LOGS).alias("source"),
     )
-    return judged.select("day", *GROUP_TOPIC, *COUNTS, "reason")
+    return judged.select("day", *GROUP_TOPIC, *COUNTS, "reason", "source")
 
 
 def _doubt() -> pl.Expr:
@@ -116,7 +118,7 @@ def _basis() -> pl.Expr:
     return pl.concat_str(logs, pl.when(pl.col("step") > 1).then(sampled), no_order, ignore_nulls=True)
 
 
-def _with_skipped(due: pl.DataFrame, continuity: pl.DataFrame) -> pl.DataFrame:
+def with_skipped(due: pl.DataFrame, continuity: pl.DataFrame) -> pl.DataFrame:
     """Add ``skipped``: the group's offset was moved past the message, which was there then."""
     jumps = continuity.filter(pl.col("kind").is_in(["jump", "beyond_max"]) & (pl.col("broker_id") == 0)).select(
         *GROUP_QUEUE,

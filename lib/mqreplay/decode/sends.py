@@ -5,13 +5,17 @@ Packets show every try of a send; rocketmq_client.log of a producer only the tri
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
+from mqreplay.decode.body import items_of
 from mqreplay.decode.columns import PlainColumns, one_of
+from mqreplay.decode.fastjson_text import Key, Value
+from mqreplay.decode.fields import object_of, text_field
 from mqreplay.decode.jsonl import read_object
 from mqreplay.decode.kind import CAPTURE, Kind, RecordingWays
 
-COLUMNS: Final = {
+_TYPES: Final = {
     "ts": "timestamp_ms",
     "response_ts": "timestamp_ms",
     "mode": "string",
@@ -42,31 +46,41 @@ COLUMNS: Final = {
     "offset_msg_id": "string",
     "error": "string",
     "source": "string",
+    "tags": "string",
 }
+COLUMNS: Final = {**_TYPES, "batch": "array<struct<msg_id:string,keys:string,tags:string>>"}
 REQUIRED: Final = ("ts", "topic", "broker_name")
 MODES: Final = ("sync", "oneway")
 CLIENT_LOG: Final = "client_log"
-_PLAIN: Final = PlainColumns(COLUMNS, REQUIRED)
+_PLAIN: Final = PlainColumns(_TYPES, REQUIRED)
 
 
 def decode_send(line: bytes) -> dict[str, object]:
     """Return the columns of one line of sends: times in epoch ms, offsets in messages, sizes in bytes.
 
     ``msg_id`` is the message's UNIQ_KEY, which all tries of a send share; the tries in a client's log share
-    ``invoke_id`` instead. Source: SendMessageRequestHeader, SendMessageResponseHeader.
+    ``invoke_id`` instead. ``batch`` has the messages of a batch, as (msg_id, keys, tags). Source:
+    SendMessageRequestHeader, SendMessageResponseHeader, MessageBatch.
 
     Raises:
-        DecodeError: unknown_kind (of mode), and those of `mqreplay.decode.jsonl` and `PlainColumns.take`.
+        DecodeError: unknown_kind (of mode), wrong_type (of batch), and those of `mqreplay.decode.jsonl` and `PlainColumns.take`.
 
     >>> line = (b'{"ts":1795228831033,"topic":"t","broker_name":"b","queue_id":1,"msg_id":"7F01","response_code":0,'
     ...         b'"answer_queue_id":1,"queue_offset":12}')
     >>> decode_send(line)["queue_offset"]
     12
     """
-    send = _PLAIN.take(read_object(line))
+    record = read_object(line)
+    send = _PLAIN.take(record)
     if send["mode"] is not None:
         one_of("mode", send["mode"], MODES)
+    batch = None if record.get("batch") is None else items_of(record, "batch")
+    send["batch"] = None if batch is None else [_message(object_of(each, "batch")) for each in batch]
     return send
+
+
+def _message(fields: Mapping[Key, Value]) -> tuple[str | None, ...]:
+    return tuple(text_field(fields, name, None) for name in ("msg_id", "keys", "tags"))
 
 
 KIND: Final = Kind(

@@ -243,7 +243,10 @@ class CatalogWarehouse(Warehouse):
         contract, table = self.contracts[name], self.table_name(name)
         if not self.exists(name):
             self._create(contract)
-        if missing := self._missing_fields(name, self._fields(name)):
+        fields = self._fields(name)
+        for column in self._needless_not_null(name, fields):
+            self._sql(name, f"ALTER TABLE {table} ALTER COLUMN `{column}` DROP NOT NULL")
+        if missing := self._missing_fields(name, fields):
             names = [field["name"] for field in missing]
             added = [f"`{c.name}` {c.type} COMMENT {literal(c.comment)}" for c in contract.columns if c.name in names]
             self._sql(name, f"ALTER TABLE {table} ADD COLUMNS ({', '.join(added)})")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -66,6 +66,22 @@ def add_columns(location: str, table: DeltaTable, fields: Iterable[Mapping[str, 
     """Add columns to the table; they are null in the rows that it has. ``fields`` are as in Delta's schema."""
     with changing(location):
         table.alter.add_columns([Field.from_json(json.dumps(field)) for field in fields], commit_properties=COMMIT)
+
+
+def allow_nulls(location: str, table: DeltaTable, names: Collection[str]) -> None:
+    """Let the columns ``names`` be null, which an older contract did not; no file changes."""
+    schema = json.loads(table.schema().to_json())
+    schema["fields"] = [f | {"nullable": f["nullable"] or f["name"] in names} for f in schema["fields"]]
+    partitions = table.metadata().partition_columns
+    with changing(location):
+        table.create_write_transaction(
+            [],
+            mode="overwrite",  # of no partition: only with it delta-rs takes another schema
+            schema=Schema.from_json(json.dumps(schema)),
+            partition_by=partitions,
+            partition_filters=[(partitions[0], "=", "")],
+            commit_properties=COMMIT,
+        )
 
 
 def commit_files(location: str, table: DeltaTable, added: Sequence[WrittenFile], removed: Iterable[str]) -> None:

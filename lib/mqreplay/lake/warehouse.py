@@ -21,6 +21,7 @@ from mqreplay.lake.contract import Contract, load_contracts
 from mqreplay.lake.delta_table import (
     CommitConflict,
     add_columns,
+    allow_nulls,
     commit_files,
     create_table,
     open_table,
@@ -206,6 +207,9 @@ class Warehouse:
         if missing := self._missing_fields(name, before.fields):
             add_columns(place, table, missing)
             table = open_table(place)
+        if names := self._needless_not_null(name, before.fields):
+            allow_nulls(place, table, names)
+            table = open_table(place)
         return table
 
     def _missing_fields(self, name: str, fields: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -216,9 +220,14 @@ class Warehouse:
             old = known.get(field["name"])
             if old is None and not field["nullable"]:
                 raise self._incompatible(name, f"lacks {field['name']}")
-            if old is not None and (old["type"], old["nullable"]) != (field["type"], field["nullable"]):
+            if old is not None and (old["type"] != field["type"] or (old["nullable"] and not field["nullable"])):
                 raise self._incompatible(name, f"has another type of {field['name']}")
         return [field for field in wanted if field["name"] not in known]
+
+    def _needless_not_null(self, name: str, fields: Iterable[dict[str, Any]]) -> list[str]:
+        """Return the columns that must not be null in a table with these ``fields``, and may be by the contract."""
+        strict = {field["name"] for field in fields if not field["nullable"]}
+        return [column.name for column in self.contracts[name].columns if column.nullable and column.name in strict]
 
     def _incompatible(self, name: str, why: str) -> ContractError:
         return ContractError(

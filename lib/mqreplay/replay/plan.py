@@ -14,6 +14,7 @@ import dataclasses
 import datetime as dt
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, fields
+from functools import cached_property
 from typing import Final
 
 import polars as pl
@@ -36,7 +37,7 @@ from mqreplay.evidence.members.group_states import group_states
 from mqreplay.evidence.members.listed_members import outside
 from mqreplay.evidence.members.membership import subscribed_expressions, unregistrations
 from mqreplay.evidence.members.polled_night import ends_of_groups
-from mqreplay.evidence.messages.audit_scope import audit_scope
+from mqreplay.evidence.messages.audit_scope import GROUP_TOPIC, audit_scope
 from mqreplay.evidence.messages.subscribed_messages import known_versions
 from mqreplay.evidence.night_facts import NightFacts, night_facts
 from mqreplay.findings.every import all_findings, finish
@@ -53,6 +54,7 @@ from mqreplay.replay.judged_rows import JudgedRows
 from mqreplay.replay.member_evidence import member_evidence
 from mqreplay.replay.merged import merged
 from mqreplay.replay.message_pass import AUDIT_PASS, DELIVERY_PASS, AuditInput, DeliveryInput, DeliveryResult
+from mqreplay.replay.packet_pass import PACKET_PASS, PacketInput, packet_audit_of_day
 from mqreplay.replay.queue_pass import QUEUE_PASS, QueueInput, QueueResult, merged_queues
 from mqreplay.replay.recorded import Recorded
 from mqreplay.replay.recording_gaps import recording_gaps
@@ -68,7 +70,7 @@ HANDED_OUT = 200_000  # requests of POP that a task judges
 # The small tables that the pass over queues needs.
 OF_QUEUES = (*DESCRIPTIONS, "broker_runtime", "server_request", "snapshot", "topic_config", "topic_stats")
 NOT_OFF = dt.timedelta()
-PASSES: Final = (SURVEY_PASS, QUEUE_PASS, GROUP_PASS, POP_PASS, SEND_PASS, DELIVERY_PASS, AUDIT_PASS)
+PASSES: Final = (SURVEY_PASS, QUEUE_PASS, GROUP_PASS, POP_PASS, SEND_PASS, DELIVERY_PASS, AUDIT_PASS, PACKET_PASS)
 
 
 @dataclass(frozen=True)
@@ -127,6 +129,11 @@ class Replay:
     def _rows(self) -> DayRows:
         return DayRows(self.day, self.runner.source)
 
+    @cached_property
+    def _sent(self) -> pl.DataFrame:
+        """The topic of each send."""
+        return self._rows.silver("send", None, None, ["topic"])
+
     def _found(self, result: DayResult, before: pl.DataFrame | None) -> pl.DataFrame:
         limits = _limits(self.settings)
         return finish(all_findings(result.evidence, limits), self.day.begin, self.day.end, before, limits.lost_s)
@@ -168,6 +175,7 @@ class Replay:
                 context.raw["broker"],
                 group_states(context.raw["heartbeat"], context.raw["broker_runtime"]),
             ),
+            frozenset(self._sent["topic"]),
         )
         results = self.runner.run(QUEUE_PASS, shards, shared)
         return JudgedQueues(context, facts, shards, merged_queues(results, self.settings.findings.clock_skew_s))
@@ -184,7 +192,7 @@ class Replay:
 
     def judge_sends(self, context: ReplayContext) -> SendResult:
         """Judge the sends of producers; most nights have none, and no task."""
-        asked = self._rows.silver("send", None, None, ["topic"])
+        asked = self._sent
         routes = publish_routes(context.small["route"], asked["topic"])
         shared = SendInput(context.with_tables(), *routes, context.small["send_back"].select("msg_id").unique())
         if asked.is_empty():
@@ -208,6 +216,28 @@ class Replay:
         audit = merged(list(self.runner.run(AUDIT_PASS, deal_evenly(logged), shared)))
         return JudgedMessages(merged([each.deliveries for each in made]), delivery_audit(audit.counts, scope))
 
+    def _audit_packets(
+        self,
+        queues: JudgedQueues,
+        logged: pl.DataFrame,
+        continuity: pl.DataFrame,
+        unshared: pl.DataFrame,
+        by_driver: DriverDecisions,
+    ) -> pl.DataFrame:
+        """Return the rows of gold.delivery_audit: those by logs, ``logged``, and by packets where there is none."""
+        context, sent = queues.context, self._sent
+        shared = PacketInput(
+            context.with_tables(),
+            queues.result.pulled,
+            subscribed_expressions(context.small["heartbeat"]),
+            known_versions(context.raw["broker"]),
+            continuity,
+            pl.DataFrame(),
+        )
+        popped = self._rows.silver("pop", None if len(sent) else pl.lit(False), None, [*GROUP_TOPIC])
+        others = (logged, unshared, popped)
+        return pl.concat([logged, packet_audit_of_day(self.runner, sent, shared, by_driver.retried_message, others)])
+
     def _result(self, judged: JudgedQueues, groups: GroupResult, pops: PopResult, sends: SendResult) -> DayResult:
         """Combine the results of the passes over queues and groups, and judge the messages with them."""
         context, facts, queues, rows = judged.context, judged.facts, judged.result, self._rows
@@ -229,6 +259,8 @@ class Replay:
         by_driver = driver_decisions(
             context, recorded, clients, brokers, queues, messages.deliveries, sends, exposure, known
         )
+        by_driver = driver_decisions(context, recorded, clients, brokers, queues, messages.deliveries, sends, exposure)
+        audit = self._audit_packets(judged, messages.audit, continuity, unshared, by_driver)
         decided = _decided(queues, groups, pops, sends, by_driver)
         tables = DayTables(
             group_status=status,
@@ -236,7 +268,7 @@ class Replay:
             replication=by_driver.replication,
             queue_owner=owned_from(owners, self.day.begin),
             offset_continuity=breaks.breaks,
-            delivery_audit=messages.audit,
+            delivery_audit=audit,
             failover_step=by_driver.failover_step,
             flow_control=by_driver.flow_control,
             committed_offset=by_driver.committed_offset,

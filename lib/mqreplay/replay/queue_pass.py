@@ -38,13 +38,14 @@ from mqreplay.evidence.lags.revive_lags import revive_lags_of_shard
 from mqreplay.evidence.lags.unfinished_pulls import unfinished_pulls_of_shard
 from mqreplay.evidence.members.membership import commit_signs_of_shard, pull_signs_of_shard, pulling_groups_of_shard
 from mqreplay.evidence.members.ownership import pulled_queues_of_shard
+from mqreplay.evidence.messages.pulled_messages import PulledMessages, pulled_messages_of_shard
 from mqreplay.evidence.night_facts import NightFacts
 from mqreplay.evidence.offsets import slave_copies, standstills
 from mqreplay.evidence.offsets.lowered_commits import lowered_commits, with_senders
 from mqreplay.evidence.offsets.odd_offsets import odd_offsets_of_shard
 from mqreplay.evidence.offsets.offset_causes import moved_resets_of_shard, offset_resets
 from mqreplay.evidence.offsets.queue_ends import queue_ends
-from mqreplay.evidence.offsets.queue_events import QueueEvents, last_copies, queue_events
+from mqreplay.evidence.offsets.queue_events import QueueEvents, last_copies, queue_events, stored_commits
 from mqreplay.evidence.offsets.reset_effects import applied_resets_of_shard
 from mqreplay.evidence.offsets.standstills import refused_pulls_of_shard
 from mqreplay.findings.brokers import refusals_of_shard
@@ -76,6 +77,7 @@ class QueueInput:
     unregistrations: pl.DataFrame
     consumers: pl.DataFrame  # queue_start.consumers
     refusal_inputs: Inputs
+    sent_topics: frozenset[str]  # topics whose sends were recorded
 
 
 @dataclass(frozen=True)
@@ -134,6 +136,7 @@ class QueueResult:
     activity: pl.DataFrame
     pull_counts: pl.DataFrame  # answers, requests
     logged_counts: pl.DataFrame  # rows of the logs of messages
+    pulled: PulledMessages
 
 
 def judge_queues(source: RowSource, shard: Shard, shared: QueueInput, gold: GoldRows) -> QueueResult:
@@ -173,6 +176,7 @@ def judge_queues(source: RowSource, shard: Shard, shared: QueueInput, gold: Gold
         # Clients' logs have only a few answers to pulls, without requests.
         pull_counts=pl.DataFrame({"answers": [len(pull)], "requests": [pull["opaque"].count()]}),
         logged_counts=pl.DataFrame({"rows": [len(rows["consume"]) + len(rows["produce"])]}),
+        pulled=pulled_messages_of_shard(pull, stored_commits(commits), changes, shared.sent_topics),
     )
 
 

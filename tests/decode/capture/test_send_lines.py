@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import struct
+
 import pytest
 
 from decode.capture.test_lines import ID, record, records, register
@@ -55,7 +57,7 @@ def test_a_send_and_its_answer():
         },
         **{"reconsume_times": 0, "msg_id": "7F0000011C714E0E2F2A67922539010A", "keys": "order-topic-49", "size": 128},
         **{"response_code": 0, "response_name": "SUCCESS", "answer_queue_id": 1, "queue_offset": 12},
-        **{"offset_msg_id": "7F00000100002A9F000000000000B411"},
+        **{"offset_msg_id": "7F00000100002A9F000000000000B411", "tags": "TagB"},
     }
 
 
@@ -73,6 +75,49 @@ def test_kinds_of_messages():
     for name in ("DELAY", "TIMER_DELIVER_MS"):
         assert sent(properties=f"{name}\x013")["is_delayed"]
     assert (sent(flag=2)["mode"], sent(e="-1")["queue_id"]) == ("oneway", None)
+
+
+def batched(*properties: str) -> bytes:
+    """The body of a batch: MessageDecoder#encodeMessage for each message."""
+    parts = [
+        struct.pack(">iiiii", 25 + len(text), 0, 0, 0, 3) + b"abc" + struct.pack(">h", len(text)) + text.encode()
+        for text in properties
+    ]
+    return b"".join(parts)
+
+
+def batch(body: bytes):
+    """The messages of a batch in the record of its request."""
+    talk = Talk()
+    asked = talk.ask(command(320, 1, 0, SENT | {"i": "WAIT\x01true", "m": "true"}, body))
+    return record([register(), asked, talk.ask(heartbeat(ID, 2))], "sends")
+
+
+def test_the_messages_of_a_batch() -> None:
+    found = batch(batched("KEYS\x01k0\x02UNIQ_KEY\x017F00", "UNIQ_KEY\x017F01\x02TAGS\x01TagA\x02", ""))
+    assert found["batch"] == [("7F00", "k0", ""), ("7F01", None, "TagA"), (None, None, "")]
+    assert (found["is_batch"], found["tags"], found["msg_id"]) == (True, None, None)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        batched("WAIT\x01true")[:-1],
+        batched("WAIT\x01true")[:15],
+        batched("") + b"x" * 30,
+        struct.pack(">iiiii", 24, 0, 0, 0, -3) + b"x" * 4,
+        struct.pack(">iiiiih", 22, 0, 0, 0, 0, -2),
+    ],
+)
+def test_a_body_that_is_no_batch_has_no_messages(body: bytes) -> None:
+    assert batch(body)["batch"] is None
+
+
+def test_no_tags_are_known_and_unlike_unknown_tags() -> None:
+    assert (sent(properties="WAIT\x01true")["tags"], sent()["tags"]) == ("", "TagB")
+    line = b'{"ts":1795228831033,"topic":"t","broker_name":"b"}'
+    assert KINDS["sends"].decode(line)["tags"] is None
 
 
 def test_a_proxy_has_no_client_and_an_unknown_broker_no_record():

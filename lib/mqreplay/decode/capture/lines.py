@@ -16,7 +16,7 @@ from mqreplay.decode.capture.header_fields import numbers_of
 from mqreplay.decode.capture.messages import messages_of
 from mqreplay.decode.capture.names import Names
 from mqreplay.decode.capture.pop_messages import pop_messages_of
-from mqreplay.decode.capture.sends import send_fields, stored_fields
+from mqreplay.decode.capture.sends import batch_of, send_fields, stored_fields
 from mqreplay.decode.fields import object_of, wrong_type
 
 Fields = dict[str, object]
@@ -156,6 +156,8 @@ def _send(call: Call, names: Names) -> tuple[str, Fields]:
     fields = _times(call) | {"client_id": names.client(call.connection), "client_addr": call.asker}
     fields |= {"mode": _mode(call), "size": request.body_bytes} | _broker(call, names) | _named_answer(call)
     fields |= send_fields(request.ext, is_batch=request.code == codes.SEND_BATCH_MESSAGE)
+    if fields["is_batch"]:
+        fields |= {"batch": batch_of(request.body, request.is_whole)}
     return "sends", fields if answer is None else fields | stored_fields(answer.ext)
 
 

@@ -63,7 +63,7 @@ def scope_of_shard(
     return ScopeOfShard(
         received=_offsets(received.filter(OF_QUEUE), GROUP_QUEUE),
         sent=_offsets(confirmed(produce), QUEUE),
-        committed=_committed(commits, offset_change),
+        committed=last_committed(commits, offset_change),
         committers=commits.select(*GROUP_QUEUE, "client_id").unique(),
         loggers=received.select("consumer_group", "client_id").unique(),
         failed_sends=produce.filter(unconfirmed).select("topic", pl.col("key").alias("keys")).unique(),
@@ -118,7 +118,7 @@ def _step(offsets: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
     return whole.select(*by, pl.coalesce(*fits, pl.lit(1)).cast(pl.Int64).alias("step"))
 
 
-def _committed(commits: pl.DataFrame, offset_change: pl.DataFrame) -> pl.DataFrame:
+def last_committed(commits: pl.DataFrame, offset_change: pl.DataFrame) -> pl.DataFrame:
     """Return the last offset that each group committed, by the commits or by the master's file.
 
     Columns: consumer_group, topic, broker_name, queue_id, committed.
