@@ -153,7 +153,12 @@ def _with_outcome(messages: pl.DataFrame) -> pl.DataFrame:
 
 def _counts() -> Sequence[pl.Expr]:
     """Return the aggregates of one group, topic and day."""
-    received, passed, maybe, wanted = pl.col("received"), pl.col("passed"), pl.col("maybe_filtered"), ~pl.col("filtered")
+    received, passed, maybe, wanted = (
+        pl.col("received"),
+        pl.col("passed"),
+        pl.col("maybe_filtered"),
+        ~pl.col("filtered"),
+    )
     behind, is_dead = pl.col("behind"), pl.col("is_dead")
     returned = pl.col("was_sent_back").fill_null(value=False)
     consumed = received & wanted & ~maybe & behind.fill_null(value=False)
@@ -233,8 +238,14 @@ def _basis() -> pl.Expr:
 def _notes() -> pl.Expr:
     """Return what else is not known, or not counted."""
     notes = (
-        (pl.col("maybe_failed") > 0, pl.lit("; whether retries of messages that were sent back succeeded is not known")),
-        (pl.col("maybe_again") > 0, pl.lit("; messages were pulled again: whether they were consumed twice is not known")),
+        (
+            pl.col("maybe_failed") > 0,
+            pl.lit("; whether the retries of messages sent back succeeded is not known"),
+        ),
+        (
+            pl.col("maybe_again") > 0,
+            pl.lit("; messages were pulled again: if they were consumed twice is not known"),
+        ),
         (pl.col("unplaced").fill_null(0) > 0, pl.lit("; delayed messages and those of transactions are not counted")),
         (pl.col("uncounted_batches").fill_null(0) > 0, pl.lit("; batches whose body was cut are not counted")),
     )

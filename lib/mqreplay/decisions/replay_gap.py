@@ -39,7 +39,7 @@ NEEDED: Mapping[str, tuple[Need, ...]] = {
     "gold.listed_route": (Need("routes"), Need("topics")),
     "gold.failover_exposure": (Need("consumer_offset"), Need("broker_runtime")),
     "gold.failover_step": (Need("broker_runtime"), Need("routes")),
-    "gold.delivery_audit": (Need("consume_log"), Need("produce_log")),
+    "gold.delivery_audit": tuple(Need(log, or_recorded=("sends",)) for log in ("consume_log", "produce_log")),
     "gold.retried_message": (Need("consume_log"),),
     "gold.committed_offset": (Need("consume_log"), Need("offset_commits")),
 }

@@ -8,10 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from mqreplay.decode.body import items_of
 from mqreplay.decode.columns import PlainColumns, one_of
 from mqreplay.decode.fastjson_text import Key, Value
-from mqreplay.decode.fields import object_of, text_field
+from mqreplay.decode.fields import object_of, text_field, wrong_type
 from mqreplay.decode.jsonl import read_object
 from mqreplay.decode.kind import CAPTURE, Kind, RecordingWays
 
@@ -63,7 +62,8 @@ def decode_send(line: bytes) -> dict[str, object]:
     SendMessageRequestHeader, SendMessageResponseHeader, MessageBatch.
 
     Raises:
-        DecodeError: unknown_kind (of mode), wrong_type (of batch), and those of `mqreplay.decode.jsonl` and `PlainColumns.take`.
+        DecodeError: unknown_kind (of mode), wrong_type (of batch), and those of `mqreplay.decode.jsonl` and
+            `PlainColumns.take`.
 
     >>> line = (b'{"ts":1795228831033,"topic":"t","broker_name":"b","queue_id":1,"msg_id":"7F01","response_code":0,'
     ...         b'"answer_queue_id":1,"queue_offset":12}')
@@ -74,7 +74,9 @@ def decode_send(line: bytes) -> dict[str, object]:
     send = _PLAIN.take(record)
     if send["mode"] is not None:
         one_of("mode", send["mode"], MODES)
-    batch = None if record.get("batch") is None else items_of(record, "batch")
+    batch = record.get("batch")
+    if batch is not None and not isinstance(batch, list):
+        raise wrong_type("batch", "a list", batch)
     send["batch"] = None if batch is None else [_message(object_of(each, "batch")) for each in batch]
     return send
 

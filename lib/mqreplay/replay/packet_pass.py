@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
 import polars as pl
 
 from mqreplay.core.retry_topic import RETRY_GROUP_TOPIC_PREFIX
-from mqreplay.decisions.delivery_audit import BY_DAY
-from mqreplay.decisions.packet_audit import IN_SHARD, UNPLACED, packet_audit, packet_counts_of_shard, unplaced_messages
+from mqreplay.decisions.packet_audit import packet_audit, packet_counts_of_shard, unplaced_messages
 from mqreplay.engines.passes import GoldRows, Pass, PassRunner, PassTable
 from mqreplay.engines.rows import RowSource
 from mqreplay.engines.shards import Shard, count_buckets, deal
+from mqreplay.evidence.members.membership import subscribed_expressions
 from mqreplay.evidence.messages.audit_scope import GROUP_TOPIC
 from mqreplay.evidence.messages.pulled_messages import PulledMessages
 from mqreplay.evidence.messages.retry_fates import retry_fates
+from mqreplay.evidence.messages.subscribed_messages import known_versions
 from mqreplay.lake.buckets import buckets
 from mqreplay.replay.context import ReplayContext
 from mqreplay.replay.day import DayRows
 from mqreplay.replay.merged import merged
 from mqreplay.replay.send_pass import TOPIC
 
-GROUP_TOPIC_DAY: Final = {"consumer_group": pl.String, "topic": pl.String, "day": pl.Date}
 UNREAD: Final = (
     *("client_addr", "broker_addr", "born_ts", "sys_flag", "size", "invoke_id", "cost_ms", "response_name", "remark"),
     *("offset_msg_id", "source_digest"),
@@ -52,7 +51,10 @@ class PacketResult:
 
 def audit_packets(source: RowSource, shard: Shard, shared: PacketInput, gold: GoldRows) -> PacketResult:
     """Count the outcomes of the messages of some topics."""
-    send = DayRows(shared.context.day, source).silver("send", shard, shared.context.skew)
+    return _audited(DayRows(shared.context.day, source).silver("send", shard, shared.context.skew), shared)
+
+
+def _audited(send: pl.DataFrame, shared: PacketInput) -> PacketResult:
     counts = packet_counts_of_shard(
         send, shared.pulled, shared.subscriptions, shared.versions, shared.offset_continuity, shared.fates
     )
@@ -62,25 +64,42 @@ def audit_packets(source: RowSource, shard: Shard, shared: PacketInput, gold: Go
 PACKET_PASS: Final = Pass(audit_packets, (PassTable("silver.send", TOPIC, unread=UNREAD),))
 
 
-def packet_audit_of_day(
-    runner: PassRunner,
-    sent: pl.DataFrame,
-    shared: PacketInput,
-    retried: pl.DataFrame,
-    others: Sequence[pl.DataFrame],
-) -> pl.DataFrame:
-    """Return the rows of gold.delivery_audit by packets.
+@dataclass(frozen=True)
+class AuditedMessages:
+    """The rows of gold.delivery_audit."""
 
-    ``sent`` has the topic of each send, ``retried`` rows of gold.retried_message. ``others`` are frames of groups, or
-    of groups and topics, that are not audited by packets.
+    audit: pl.DataFrame
+
+
+def audit_by_packets(
+    runner: PassRunner,
+    context: ReplayContext,
+    sent: pl.DataFrame,
+    pulled: PulledMessages,
+    continuity: pl.DataFrame,
+    unshared: pl.DataFrame,
+    retried: pl.DataFrame,
+    popped: pl.DataFrame,
+    logged: pl.DataFrame,
+) -> AuditedMessages:
+    """Return the rows of gold.delivery_audit by logs, ``logged``, and those by packets of other groups and topics.
+
+    ``sent`` has the topic of each send, ``unshared`` the broadcasting groups, ``popped`` consumer_group and topic of
+    requests of POP; ``retried`` are rows of gold.retried_message.
     """
-    queues = shared.pulled.queues.filter(~pl.col("topic").str.starts_with(RETRY_GROUP_TOPIC_PREFIX))
-    for each in others:
+    queues = pulled.queues.filter(~pl.col("topic").str.starts_with(RETRY_GROUP_TOPIC_PREFIX))
+    for each in (logged, unshared, popped):
         queues = queues.join(each, [name for name in GROUP_TOPIC if name in each.columns], how="anti")
-    mine = replace(shared, pulled=replace(shared.pulled, queues=queues), fates=retry_fates(retried, shared.pulled))
-    if sent.is_empty() or queues.is_empty():
-        none = pl.DataFrame(schema=dict.fromkeys((*BY_DAY, *IN_SHARD, *UNPLACED), pl.Int64) | GROUP_TOPIC_DAY)
-        return packet_audit(none.drop(UNPLACED), none.select("topic", "day", *UNPLACED))
-    shards = deal(count_buckets(buckets(sent, TOPIC)))
-    made = merged(list(runner.run(PACKET_PASS, shards, mine)))
-    return packet_audit(made.counts, made.unplaced)
+    shared = PacketInput(
+        context.with_tables(),
+        replace(pulled, queues=queues),
+        subscribed_expressions(context.small["heartbeat"]),
+        known_versions(context.raw["broker"]),
+        continuity,
+        retry_fates(retried, pulled),
+    )
+    shards = deal(count_buckets(buckets(sent, TOPIC))) if len(sent) and len(queues) else []
+    none = DayRows(context.day, runner.source).silver("send", pl.lit(value=False))
+    made = list(runner.run(PACKET_PASS, shards, shared)) if shards else [_audited(none, shared)]
+    whole = merged(made)
+    return AuditedMessages(pl.concat([logged, packet_audit(whole.counts, whole.unplaced)]))

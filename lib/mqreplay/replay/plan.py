@@ -37,7 +37,8 @@ from mqreplay.evidence.members.group_states import group_states
 from mqreplay.evidence.members.listed_members import outside
 from mqreplay.evidence.members.membership import subscribed_expressions, unregistrations
 from mqreplay.evidence.members.polled_night import ends_of_groups
-from mqreplay.evidence.messages.audit_scope import GROUP_TOPIC, audit_scope
+from mqreplay.evidence.messages.audit_gaps import audit_gaps
+from mqreplay.evidence.messages.audit_scope import audit_scope
 from mqreplay.evidence.messages.subscribed_messages import known_versions
 from mqreplay.evidence.night_facts import NightFacts, night_facts
 from mqreplay.findings.every import all_findings, finish
@@ -54,7 +55,7 @@ from mqreplay.replay.judged_rows import JudgedRows
 from mqreplay.replay.member_evidence import member_evidence
 from mqreplay.replay.merged import merged
 from mqreplay.replay.message_pass import AUDIT_PASS, DELIVERY_PASS, AuditInput, DeliveryInput, DeliveryResult
-from mqreplay.replay.packet_pass import PACKET_PASS, PacketInput, packet_audit_of_day
+from mqreplay.replay.packet_pass import PACKET_PASS, audit_by_packets
 from mqreplay.replay.queue_pass import QUEUE_PASS, QueueInput, QueueResult, merged_queues
 from mqreplay.replay.recorded import Recorded
 from mqreplay.replay.recording_gaps import recording_gaps
@@ -216,28 +217,6 @@ class Replay:
         audit = merged(list(self.runner.run(AUDIT_PASS, deal_evenly(logged), shared)))
         return JudgedMessages(merged([each.deliveries for each in made]), delivery_audit(audit.counts, scope))
 
-    def _audit_packets(
-        self,
-        queues: JudgedQueues,
-        logged: pl.DataFrame,
-        continuity: pl.DataFrame,
-        unshared: pl.DataFrame,
-        by_driver: DriverDecisions,
-    ) -> pl.DataFrame:
-        """Return the rows of gold.delivery_audit: those by logs, ``logged``, and by packets where there is none."""
-        context, sent = queues.context, self._sent
-        shared = PacketInput(
-            context.with_tables(),
-            queues.result.pulled,
-            subscribed_expressions(context.small["heartbeat"]),
-            known_versions(context.raw["broker"]),
-            continuity,
-            pl.DataFrame(),
-        )
-        popped = self._rows.silver("pop", None if len(sent) else pl.lit(False), None, [*GROUP_TOPIC])
-        others = (logged, unshared, popped)
-        return pl.concat([logged, packet_audit_of_day(self.runner, sent, shared, by_driver.retried_message, others)])
-
     def _result(self, judged: JudgedQueues, groups: GroupResult, pops: PopResult, sends: SendResult) -> DayResult:
         """Combine the results of the passes over queues and groups, and judge the messages with them."""
         context, facts, queues, rows = judged.context, judged.facts, judged.result, self._rows
@@ -260,7 +239,12 @@ class Replay:
             context, recorded, clients, brokers, queues, messages.deliveries, sends, exposure, known
         )
         by_driver = driver_decisions(context, recorded, clients, brokers, queues, messages.deliveries, sends, exposure)
-        audit = self._audit_packets(judged, messages.audit, continuity, unshared, by_driver)
+        sent, retried = self._sent, by_driver.retried_message
+        popped = rows.silver("pop", None if len(sent) else pl.lit(value=False), None, ["consumer_group", "topic"])
+        audited = audit_by_packets(
+            self.runner, context, sent, queues.pulled, continuity, unshared, retried, popped, messages.audit
+        )
+        unaudited = audit_gaps(self.day.day, sent, popped, audited.audit, recorded.missing)
         decided = _decided(queues, groups, pops, sends, by_driver)
         tables = DayTables(
             group_status=status,
@@ -268,7 +252,7 @@ class Replay:
             replication=by_driver.replication,
             queue_owner=owned_from(owners, self.day.begin),
             offset_continuity=breaks.breaks,
-            delivery_audit=audit,
+            delivery_audit=audited.audit,
             failover_step=by_driver.failover_step,
             flow_control=by_driver.flow_control,
             committed_offset=by_driver.committed_offset,
@@ -280,7 +264,7 @@ class Replay:
             delay_progress=by_driver.delay_progress,
             listed_route=by_driver.listed_route,
             judgement=judgement(decided.judgements),
-            replay_gap=replay_gap(pl.concat([decided.gaps, gaps]), self.day.cluster),
+            replay_gap=replay_gap(pl.concat([decided.gaps, gaps, unaudited]), self.day.cluster),
         )
         evidence = finding_evidence(
             *(rows, context, recorded, facts, queues, groups, clients, brokers, breaks, messages.deliveries),

@@ -114,6 +114,16 @@ def test_a_body_that_is_no_batch_has_no_messages(body: bytes) -> None:
     assert batch(body)["batch"] is None
 
 
+def test_a_batch_of_a_record_is_a_list_of_objects() -> None:
+    line = '{"ts":1795228831033,"topic":"t","broker_name":"b","batch":%s}'
+    found = KINDS["sends"].decode((line % '[{"msg_id":"7F"},{}]').encode())
+    assert found["batch"] == [("7F", None, None), (None, None, None)]
+    for wrong in ('{"msg_id":"7F"}', '["7F"]', '[{"tags":1}]'):
+        with pytest.raises(DecodeError) as error:
+            KINDS["sends"].decode((line % wrong).encode())
+        assert error.value.code == "wrong_type"
+
+
 def test_no_tags_are_known_and_unlike_unknown_tags() -> None:
     assert (sent(properties="WAIT\x01true")["tags"], sent()["tags"]) == ("", "TagB")
     line = b'{"ts":1795228831033,"topic":"t","broker_name":"b"}'

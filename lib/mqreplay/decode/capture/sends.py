@@ -34,8 +34,8 @@ NAME_VALUE_SEPARATOR, PROPERTY_SEPARATOR = "\x01", "\x02"
 # MessageConst. A message with one of the last ones is stored in a topic of the broker until it is due.
 UNIQ_KEY, KEYS, TAGS, TRANSACTION_PREPARED = "UNIQ_KEY", "KEYS", "TAGS", "TRAN_MSG"
 DELAYED: Final = frozenset({"DELAY", "TIMER_DELAY_SEC", "TIMER_DELAY_MS", "TIMER_DELIVER_MS"})
-# A message of a batch (MessageDecoder#encodeMessage): total size, magic code, body CRC, flag and body size; its body; the
-# size of its properties; its properties.
+# A message of a batch (MessageDecoder#encodeMessage): total size, magic code, body CRC, flag and body size; its body;
+# the size of its properties; its properties.
 _HEAD: Final = struct.Struct(">iiiii")
 _PROPERTIES: Final = struct.Struct(">h")
 Fields = dict[str, object]

@@ -119,6 +119,7 @@ def test_sends_are_what_the_producer_logged(unpacked):
         assert (send["answer_queue_id"], send["keys"]) == (logged["queue_id"], logged["key"])
         assert send_status(send["response_code"]) == logged["send_status"]
         assert send["queue_id"] == send["answer_queue_id"]
+        assert send["tags"] == (logged["tags"] or "")
 
 
 def test_few_answers_were_not_seen(unpacked):
