@@ -16,7 +16,12 @@ from mqreplay.core.fault_strategy import (
     update_fault_item,
 )
 from mqreplay.core.message_queue import MessageQueue
-from mqreplay.core.select_queue import select_one_message_queue, select_with_faults, select_with_filters
+from mqreplay.core.select_queue import (
+    continues_a_turn,
+    select_one_message_queue,
+    select_with_faults,
+    select_with_filters,
+)
 from mqreplay.core.send_retry import (
     Step,
     TryKind,
@@ -211,3 +216,11 @@ def test_with_one_broker_known_the_counter_of_the_worst_stays() -> None:
     for nums in ({}, {"z": 0}):
         forgotten = select_with_faults(QUEUES, nums, 0, 1, items, now=0)
         assert set(forgotten.fault_items) == {"a", "b", "c"}
+
+
+def test_as_few_threads_as_possible_explain_the_queues_of_sends() -> None:
+    assert continues_a_turn([], 4) == []
+    assert continues_a_turn([0, 0, 0, 0], 1) == [False, True, True, True]
+    assert continues_a_turn([3, 0, 1, 2, 3], 4) == [False, True, True, True, True]
+    # Two threads, one behind the other: it does not matter which of them takes the next place.
+    assert continues_a_turn([0, 1, 0, 1, 2, 2], 4) == [False, True, False, True, True, True]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import polars as pl
@@ -43,6 +44,32 @@ def test_a_producer_takes_the_queues_in_turn() -> None:
     found = judged(*(try_at(s, TURN[(2 + s) % 4]) for s in range(6)))
     assert reasons(found) == [("undetermined", decision.FIRST), *[("agree", decision.IN_TURN)] * 5]
     assert [(row["expected_broker_name"], row["expected_queue_id"]) for row in found[1:3]] == [TURN[3], TURN[0]]
+
+
+def test_threads_take_the_queues_in_turn_each_by_itself() -> None:
+    """Of two threads the second begins with the tenth send; then they alternate."""
+    turns = [n % 4 for n in range(9)] + [2] + [place for n in range(60) for place in ((9 + n) % 4, (3 + n) % 4)]
+    found = judged(*(try_at(s, TURN[place]) for s, place in enumerate(turns)))
+    of_reason = Counter(reasons(found))
+    assert of_reason["undetermined", decision.FIRST] == of_reason["undetermined", decision.OTHER_THREAD] == 1
+    assert reasons(found)[9] == ("undetermined", decision.OTHER_THREAD)
+    assert of_reason["agree", decision.THREAD_IN_TURN] > 60
+    assert set(of_reason) == {
+        ("undetermined", decision.FIRST),
+        ("undetermined", decision.OTHER_THREAD),
+        ("agree", decision.IN_TURN),
+        ("agree", decision.THREAD_IN_TURN),
+    }
+
+
+def test_threads_may_have_the_route_before_shortly_after_it_changed() -> None:
+    grown = [("broker-b", 2, 2, 6, 0), ("broker-a", 4, 4, 6, 0)]
+    routes = [{}, {"queue_datas": grown, "ts": at(100)}]
+    alternating = [place for n in range(200) for place in (n % 4, (2 + n) % 4)]
+    found = judged(*(try_at(s / 2, TURN[place]) for s, place in enumerate(alternating)), routes=routes)
+    late = [row["reason"] for row in found if at(101) < row["request_ts"] < at(159)]
+    assert decision.THREAD_IN_TURN in {row["reason"] for row in found}
+    assert set(late) <= {decision.IN_TURN, decision.OUT_OF_TURN}
 
 
 @pytest.mark.parametrize(

@@ -94,6 +94,7 @@ ON_ARRAYS: Final[Mapping[str, Arrays]] = {
     "slave_synchronize:sync_consumer_offset": Arrays(
         "gold.finding (stale_slave_offsets)", "tests/evidence/offsets/test_slave_turns.py"
     ),
+    "select_queue:continues_a_turn": Arrays("gold.send_attempt", "tests/evidence/messages/test_thread_turns.py"),
     "slave_suggestion:check_in_disk_by_commit_offset": Arrays(
         "gold.pull_batch", "tests/decisions/test_slave_suggestion.py"
     ),

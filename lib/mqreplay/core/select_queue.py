@@ -72,6 +72,25 @@ def select_one_message_queue(
     return Selection(message_queue_list[number % len(message_queue_list)], after)
 
 
+def continues_a_turn(positions: Sequence[int], size: int) -> list[bool]:
+    """Return whether each send continues the turn of a thread that has sent before, by the least number of threads.
+
+    ``positions`` are the places of the sends' queues in the route's list of ``size`` queues, in order of time. Each
+    thread has a counter of its own that begins at random (ThreadLocalIndex), so after place p it takes p + 1. Threads
+    that wait for the same place are alike: a send begins another thread only if none waits for its place.
+
+    >>> continues_a_turn([2, 0, 3, 1, 0], 4), continues_a_turn([0, 0, 0], 4)
+    ([False, False, True, True, True], [False, False, False])
+    """
+    waiting = [0] * size
+    found = []
+    for position in positions:
+        found.append(waiting[position] > 0)
+        waiting[position] -= found[-1]
+        waiting[(position + 1) % size] += 1
+    return found
+
+
 def select_with_faults(
     message_queue_list: Sequence[MessageQueue],
     write_queue_nums: Mapping[str, int],

@@ -2,7 +2,8 @@
 
 A producer takes the queues of a topic in turn, and a retry goes to another broker than the one that just failed. Tries
 of one message share its UNIQ_KEY, those of a producer's log an InvokeID. A producer with several threads has a counter
-for each, and an application may choose queues itself or send a message again: what these explain is undetermined.
+for each, which thread_turns.py follows. An application may choose queues itself or send a message again: what only this
+explains is undetermined.
 Plain tries that agree are only counted, in gold.judgement.
 """
 
@@ -27,6 +28,7 @@ from mqreplay.evidence.messages.send_outcomes import (
     failed,
     outcome,
 )
+from mqreplay.evidence.messages.thread_turns import thread_turns
 
 COLUMNS: Final = (
     *("day", "topic", "producer_group", "client_id", "msg_id", "invoke_id", "attempt", "request_ts", "broker_name"),
@@ -40,6 +42,7 @@ VERSIONS: Final = (CLIENT_4, BROKER_5)
 ROUTE_S: Final = 60  # a client uses a route for up to 30 s after it changed, and asks in turn for all topics
 AT_ONCE_MS: Final = 50  # longest time between a try that failed and the next one of the same send
 IN_TURN: Final = "the next queue in turn"
+THREAD_IN_TURN: Final = "the next queue in turn of one of the producer's threads"
 AVOIDED: Final = "a retry on another broker than the one that failed"
 ONLY_BROKER: Final = "a retry on the only broker of the topic"
 OTHER_QUEUE: Final = "the broker stored the message in another queue than the producer asked for"
@@ -53,6 +56,7 @@ NO_CLIENT: Final = "no heartbeat names the client of the connection"
 NO_QUEUE: Final = "the producer left the choice of the queue to the broker"
 NO_ROUTE: Final = "no recorded route of the topic has this queue"
 FIRST: Final = "the first recorded send of the producer to the topic: its turn begins at random"
+OTHER_THREAD: Final = "the first recorded send of another thread, or a send was not recorded: its turn begins at random"
 OUT_OF_TURN: Final = (
     "not the next queue in turn: another thread, a queue of the application's choice, or a send was not recorded"
 )
@@ -64,7 +68,7 @@ def send_tries(send: pl.DataFrame, changes: pl.DataFrame, queues: pl.DataFrame) 
     ``send`` are rows of silver.send, all those of some topics; ``changes`` and ``queues`` are those of
     `publish_routes`. A try without an answer failed only if another one follows: the capture may lack the answer.
     """
-    rows = _with_routes(_with_steps(_numbered(send)), changes, queues)
+    rows = _with_thread_turns(_with_routes(_with_steps(_numbered(send)), changes, queues))
     verdict = _verdict()
     return rows.with_columns(
         verdict.struct.field("judgement"),
@@ -179,7 +183,8 @@ def _with_positions(rows: pl.DataFrame, queues: pl.DataFrame, suffix: str) -> pl
     known = queues.rename({"route_id": route})
     of_try = known.select(route, *PLACE, *(pl.col(name).alias(f"{name}{suffix}") for name in OF_ROUTE))
     after = [f"{which}_{name}" for which in ("next", "retry") for name in PLACE]
-    of_turn = known.select(route, *(pl.col(name).alias(f"turn_{name}") for name in PLACE), *after)
+    at_turn = pl.col("position").alias(f"turn_position{suffix}")
+    of_turn = known.select(route, *(pl.col(name).alias(f"turn_{name}") for name in PLACE), at_turn, *after)
     placed = rows.join(of_try, [route, *PLACE], how="left", maintain_order="left")
     turned = placed.join(of_turn, [route, *(f"turn_{name}" for name in PLACE)], how="left", maintain_order="left")
     is_retry = pl.col("attempt") > 1
@@ -187,6 +192,32 @@ def _with_positions(rows: pl.DataFrame, queues: pl.DataFrame, suffix: str) -> pl
         pl.when(is_retry).then(f"retry_{name}").otherwise(f"next_{name}").alias(f"expected_{name}{suffix}")
         for name in PLACE
     ).drop(after)
+
+
+def _with_thread_turns(rows: pl.DataFrame) -> pl.DataFrame:
+    """Add continues_turn: whether a send continues the turn of one of the producer's threads; null: not known.
+
+    Sends shortly after a change of the route do not count: some threads may have the route before it.
+    """
+    numbered = rows.with_row_index("send").with_columns(pl.col("send").cast(pl.Int64))
+    is_placed = (
+        pl.col("client_id").is_not_null()
+        & ~pl.col("is_logged")
+        & pl.col("position").is_not_null()
+        & (pl.col("route_id") == pl.col("route_id_late"))
+    )
+    is_first = pl.col("attempt") == 1
+    # The thread of a retry waited for the queue after the one that failed.
+    waited = pl.when(~is_first).then((pl.col("turn_position") + 1) % pl.col("queues"))
+    sends = numbered.filter(is_placed).select(
+        "send",
+        pl.struct(*TURN, "route_id").rank("dense").alias("producer"),
+        "position",
+        "queues",
+        pl.coalesce(waited, "position").alias("from_position"),
+        is_first.alias("is_first"),
+    )
+    return numbered.join(thread_turns(sends), "send", how="left", maintain_order="left").drop("send")
 
 
 def _verdict() -> pl.Expr:
@@ -214,8 +245,10 @@ def _verdict() -> pl.Expr:
         (pl.col("client_id").is_null(), "undetermined", NO_CLIENT),
         (pl.col("queue_id").is_null(), "undetermined", NO_QUEUE),
         (pl.col("is_in_turn"), "agree", IN_TURN),
+        (pl.col("continues_turn"), "agree", THREAD_IN_TURN),
         (pl.col("position").is_null(), "undetermined", NO_ROUTE),
         (pl.col("turn_broker_name").is_null(), "undetermined", FIRST),
+        (~pl.col("continues_turn"), "undetermined", OTHER_THREAD),
     )
     chain: pl.Expr = _pair("undetermined", OUT_OF_TURN)
     for holds, judgement, reason in reversed(rules):
