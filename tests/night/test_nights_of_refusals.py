@@ -9,6 +9,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
+import polars as pl
 import pytest
 
 from night.made_nights import (
@@ -86,3 +87,12 @@ def test_nothing_else_is_an_alarm_and_nothing_differs(judged: Judge, name: str) 
     assert [f["summary"] for f in night.alarms() if f["finding_id"] not in explained] == []
     differing = night.table("gold.judgement").filter(judgement="differ")
     assert differing.rows() == []
+
+
+@pytest.mark.parametrize("name", NIGHTS)
+def test_few_sends_of_four_threads_are_undetermined(judged: Judge, name: str) -> None:
+    """Without the threads a fifth of consumers' nights, and more of the others: see thread_turns.py."""
+    of_sends = judged(name).table("gold.judgement").filter(decision="gold.send_attempt")
+    counts = dict(of_sends.group_by("judgement").agg(pl.col("decisions").sum()).iter_rows())
+    assert counts["undetermined"] < 0.06 * sum(counts.values())
+    assert counts["agree"] > 3000

@@ -209,9 +209,13 @@ def _with_thread_turns(rows: pl.DataFrame) -> pl.DataFrame:
     is_first = pl.col("attempt") == 1
     # The thread of a retry waited for the queue after the one that failed.
     waited = pl.when(~is_first).then((pl.col("turn_position") + 1) % pl.col("queues"))
-    sends = numbered.filter(is_placed).select(
+    # One thread explains all sends of most producers.
+    is_odd = (pl.col("attempt") == 1) & pl.col("turn_broker_name").is_not_null() & ~pl.col("is_in_turn")
+    placed = numbered.filter(is_placed)
+    odd = placed.filter(is_odd).select(*TURN, "route_id").unique().with_row_index("producer")
+    sends = placed.join(odd, [*TURN, "route_id"], nulls_equal=True).select(
         "send",
-        pl.struct(*TURN, "route_id").rank("dense").alias("producer"),
+        "producer",
         "position",
         "queues",
         pl.coalesce(waited, "position").alias("from_position"),
