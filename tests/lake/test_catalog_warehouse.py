@@ -176,6 +176,19 @@ def test_a_table_of_an_older_version_gets_its_columns_and_constraints(
         after.replace_rows(TABLE, [], None)
 
 
+def test_a_column_that_may_be_null_by_now_is_null_where_it_is(named: CatalogWarehouse, spark, rows, contracts) -> None:
+    contract = contracts[TABLE]
+    strict = dataclasses.replace(contract.columns[-1], nullable=False)
+    named.contracts = {TABLE: dataclasses.replace(contract, columns=(*contract.columns[:-1], strict))}
+    named._create(named.contracts[TABLE])
+    assert named._needless_not_null(TABLE, named._fields(TABLE)) == []
+    named.contracts = contracts
+    assert named._needless_not_null(TABLE, named._fields(TABLE)) == [strict.name]
+    named.replace_rows(TABLE, rows({"id": 1, strict.name: None}), ALL)
+    assert named.read(TABLE).select(strict.name).collect().item() is None
+    assert named._needless_not_null(TABLE, named._fields(TABLE)) == []
+
+
 def test_a_name_of_another_thing_is_one_line(named: CatalogWarehouse, spark, rows) -> None:
     spark.sql("CREATE DATABASE by_silver")
     spark.sql("CREATE VIEW by_silver.everything AS SELECT 1 AS one")
