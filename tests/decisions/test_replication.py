@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import polars as pl
+import pytest
 
 from mqreplay.decisions.replication import NO_FIGURE, NO_SETTINGS, OF_DLEDGER, PAUSED, Replication, replication
 from silver_moments import at
@@ -111,10 +112,13 @@ def test_a_restart_begins_anew() -> None:
     assert verdicts(poll(0, 9 * MIB), poll(20, 9 * MIB, "5.0 MiB", **again)) == [(20, "undetermined", None)]
 
 
-def test_a_broker_that_was_paused_is_undetermined() -> None:
-    silent = {"ts": at(18), "error": "timeout"}
-    (found,) = judged(poll(0, 9 * MIB), silent, poll(20, 9 * MIB, "5.0 MiB")).judged_polls.rows(named=True)
-    assert (found["judgement"], found["reason"]) == ("undetermined", PAUSED)
+@pytest.mark.parametrize("silent_at", [10, 18])  # the pause may last until the answer
+def test_a_broker_that_was_paused_is_undetermined(silent_at: int) -> None:
+    silent = {"ts": at(silent_at), "error": "timeout"}
+    polls = (poll(0, 9 * MIB), silent, poll(20, 9 * MIB, "5.0 MiB"), poll(25, 9 * MIB, "5.0 MiB"))
+    first, second = judged(*polls).judged_polls.rows(named=True)
+    assert (first["judgement"], first["reason"]) == ("undetermined", PAUSED)
+    assert second["judgement"] == "differ"  # it had five seconds to flush
 
 
 def test_what_is_not_known_is_undetermined() -> None:

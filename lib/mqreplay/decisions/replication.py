@@ -100,10 +100,12 @@ def _lags(polls: pl.DataFrame, reports: pl.DataFrame, lag_s: int) -> pl.DataFram
 
 
 def _with_errors(rows: pl.DataFrame, broker_runtime: pl.DataFrame) -> pl.DataFrame:
-    """Add error_ts: the last poll before that was not answered."""
+    """Add resumed_ts: the first answer after the last poll before that was not answered; null without one."""
     errors = broker_runtime.filter(pl.col("error").is_not_null()).sort("ts")
     named = errors.select(*BROKER, "ts", pl.col("ts").alias("error_ts"))
-    return rows.sort("ts").join_asof(named, on="ts", by=BROKER, strategy="backward", check_sortedness=False)
+    after = rows.sort("ts").join_asof(named, on="ts", by=BROKER, strategy="backward", check_sortedness=False)
+    resumed = pl.col("ts").min().over(*BROKER, "error_ts")
+    return after.with_columns(pl.when(pl.col("error_ts").is_not_null()).then(resumed).alias("resumed_ts"))
 
 
 def _with_bounds(rows: pl.DataFrame, polls: pl.DataFrame) -> pl.DataFrame:
@@ -160,8 +162,9 @@ def judge(rows: pl.DataFrame, stores: Sequence[Described]) -> pl.DataFrame:
     # The first polls of a run: agreement is certain only if nothing is dirty, or the polls reach back far enough.
     is_clean = pl.col("flush_max") == 0
     agrees = is_clean | (pl.col("end_before_thorough").is_not_null() & ~is_more)
-    since_error = (pl.col("ts") - pl.col("error_ts")).dt.total_milliseconds()
-    is_paused = is_more & (since_error <= pl.col("turns_ms")).fill_null(value=False)
+    # A pause may have lasted until just before the first answer.
+    since_pause = (pl.col("ts") - pl.col("resumed_ts")).dt.total_milliseconds()
+    is_paused = is_more & (since_pause <= pl.col("turns_ms")).fill_null(value=False)
     judgement = (
         pl.when(is_clean)
         .then(pl.lit("agree"))

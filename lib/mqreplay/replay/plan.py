@@ -238,7 +238,6 @@ class Replay:
         by_driver = driver_decisions(
             context, recorded, clients, brokers, queues, messages.deliveries, sends, exposure, known
         )
-        by_driver = driver_decisions(context, recorded, clients, brokers, queues, messages.deliveries, sends, exposure)
         sent, retried = self._sent, by_driver.retried_message
         popped = rows.silver("pop", None if len(sent) else pl.lit(value=False), None, ["consumer_group", "topic"])
         audited = audit_by_packets(
