@@ -34,6 +34,7 @@ MOST_FILES = {
     "gold.group_status": 11,
     "gold.judgement": 1,
     "gold.listed_route": 6,
+    "gold.member": 2,
     "gold.offset_continuity": 16,
     "gold.pop_assignment": 6,
     "gold.pop_receipt": 4,

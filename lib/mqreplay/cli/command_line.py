@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from mqreplay import __version__
 from mqreplay.cli import (
+    at_command,
     completion,
     findings_command,
     maintain_command,
@@ -60,7 +61,12 @@ RECORD_EXAMPLES = (
 IMPORT_EXAMPLES = ("mqreplay import /tmp/store-copy /tmp/logs.tar.gz --out recordings/imported --broker broker-a-0",)
 UNPACK_EXAMPLES = ("mqreplay unpack night.pcap.gz --out recordings/night",)
 DOCTOR_EXAMPLES = ("mqreplay doctor", "mqreplay doctor recordings/night/pull_log.jsonl.gz")
-PRINTING = {"sql": sql_command.run, "findings": findings_command.run, "tables": tables_command.run}
+PRINTING = {
+    "at": at_command.run,
+    "sql": sql_command.run,
+    "findings": findings_command.run,
+    "tables": tables_command.run,
+}
 
 
 class Parser(argparse.ArgumentParser):
@@ -100,6 +106,8 @@ def parser() -> argparse.ArgumentParser:
     add_conf(explain)
     explain.add_argument("--limit", type=int, metavar="N", help="rows of evidence at most (50)")
     explain.add_argument("--json", action="store_true", help="print the explanation as JSON")
+    text = "show the state at an instant, or what changed between two"
+    at_command.add(commands.add_parser("at", help=text, description=at_command.DESCRIPTION, **at_command.EXAMPLES))
     text = "list the tables, or the columns of one table, with comments"
     tables_command.add(
         commands.add_parser("tables", help=text, description=tables_command.DESCRIPTION, **tables_command.EXAMPLES)

@@ -39,6 +39,7 @@ class DayTables:
     failover_exposure: pl.DataFrame
     replication: pl.DataFrame
     queue_owner: pl.DataFrame
+    member: pl.DataFrame
     offset_continuity: pl.DataFrame
     delivery_audit: pl.DataFrame
     failover_step: pl.DataFrame

@@ -23,6 +23,7 @@ from mqreplay.decisions.delivery_audit import delivery_audit
 from mqreplay.decisions.failover_exposure import failover_exposure, lacked_by_minute
 from mqreplay.decisions.group_status import group_status
 from mqreplay.decisions.judgement import judgement
+from mqreplay.decisions.member import member
 from mqreplay.decisions.pull_refusals import inputs
 from mqreplay.decisions.queue_owner import owned_from
 from mqreplay.decisions.queue_start import consumers
@@ -250,6 +251,7 @@ class Replay:
             failover_exposure=exposure,
             replication=by_driver.replication,
             queue_owner=owned_from(owners, self.day.begin),
+            member=member(clients.members, unshared, self.day.begin),
             offset_continuity=breaks.breaks,
             delivery_audit=audited.audit,
             failover_step=by_driver.failover_step,

@@ -1,0 +1,111 @@
+"""The brokers of a cluster at an instant: whether they answered, were listed, and how far slaves were behind."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import Final
+
+import polars as pl
+
+from mqreplay.evidence.brokers.broker_descriptions import PROPERTIES
+from mqreplay.evidence.brokers.listed_brokers import listed_brokers
+from mqreplay.moment.instant import Recorded
+
+BROKER: Final = ["broker_name", "broker_id"]
+COLUMNS: Final = (
+    *BROKER,
+    *("broker_addr", "broker_role", "rocketmq_version", "up", "answered_ts", "name_servers", "listed_by"),
+    *("log_end", "behind_bytes", "behind_ms"),
+)
+POLLED: Final = dt.timedelta(seconds=90)  # an older answer does not show that a broker was up
+SETTINGS: Final = (
+    *("brokerRole", "flushDiskType", "slaveReadEnable", "accessMessageInMemoryMaxRatio", "offsetCheckInSlave"),
+    *("transferMsgByHeap", "longPollingEnable", "messageDelayLevel", "diskMaxUsedSpaceRatio", "haSlaveFallbehindMax"),
+    *("haMaxGapNotInSync", "rejectTransactionMessage", "autoCreateTopicEnable", "brokerPermission"),
+)
+
+
+def brokers_at(recorded: Recorded, at: dt.datetime, broker: str | None = None) -> pl.DataFrame:
+    """Return one row for each broker: COLUMNS.
+
+    ``up``: true if it answered the last poll, false if that poll failed or the broker was down (finding broker_down),
+    null if nobody asked within 90 s. ``listed_by``: how many of ``name_servers`` had it in their last answer.
+    """
+    known = _described(recorded, at).join(_polled(recorded, at), BROKER, how="full", coalesce=True)
+    listed = _listed(recorded, at)
+    servers = listed.select(pl.col("name_servers").max()).item() if len(listed) else None
+    both = known.join(listed.drop("name_servers"), BROKER, how="left").with_columns(
+        pl.lit(servers, pl.Int64).alias("name_servers"),
+        pl.when(pl.lit(servers is not None)).then(pl.col("listed_by").fill_null(0)).alias("listed_by"),
+    )
+    ended = both.join(_replicated(recorded, at), BROKER, how="left").join(_down(recorded, at), BROKER, how="left")
+    up = pl.when(pl.col("is_down").fill_null(value=False)).then(False).otherwise("answered")
+    rows = ended.with_columns(up.alias("up")).select(COLUMNS).sort(BROKER)
+    return rows if broker is None else rows.filter(pl.col("broker_name") == broker)
+
+
+def settings_at(recorded: Recorded, at: dt.datetime, broker: str | None = None) -> pl.DataFrame:
+    """Return the settings in force that decide for readers: broker_name, broker_id, name, value; SETTINGS alone."""
+    last = recorded.before("silver.broker", "ts", at).sort("ts").group_by(BROKER).last()
+    chosen = settings_of(last).drop("ts").sort(*BROKER, "name")
+    return chosen if broker is None else chosen.filter(pl.col("broker_name") == broker)
+
+
+def settings_of(described: pl.LazyFrame) -> pl.DataFrame:
+    """Return the settings of descriptions, rows of silver.broker: broker_name, broker_id, ts, name, value."""
+    each = described.select(*BROKER, "ts", pl.col("properties").cast(PROPERTIES)).explode("properties")
+    named = each.unnest("properties").rename({"key": "name"})
+    return named.filter(pl.col("name").is_in(SETTINGS)).collect()
+
+
+def _described(recorded: Recorded, at: dt.datetime) -> pl.DataFrame:
+    described = recorded.before("silver.broker", "ts", at).sort("ts", "recording").group_by(BROKER).last()
+    return described.select(*BROKER, "broker_addr", "broker_role", "rocketmq_version").collect()
+
+
+def _polled(recorded: Recorded, at: dt.datetime) -> pl.DataFrame:
+    """Return answered (null: not asked lately) and answered_ts, the last answer."""
+    polls = recorded.before("silver.broker_runtime", "ts", at, dt.timedelta(days=1)).select(*BROKER, "ts", "error")
+    by_broker = (
+        polls.sort("ts")
+        .group_by(BROKER)
+        .agg(
+            pl.col("ts").last().alias("asked_ts"),
+            pl.col("error").last().is_null().alias("answered"),
+            pl.col("ts").filter(pl.col("error").is_null()).last().alias("answered_ts"),
+        )
+    )
+    lately = pl.when(pl.col("asked_ts") >= at - POLLED).then("answered")
+    return by_broker.with_columns(lately.alias("answered")).drop("asked_ts").collect()
+
+
+def _listed(recorded: Recorded, at: dt.datetime) -> pl.DataFrame:
+    """Return by how many name servers each broker was listed: listed_by, name_servers."""
+    answers = recorded.before("silver.cluster_info", "ts", at, dt.timedelta(days=1)).collect()
+    last = listed_brokers(answers, at).filter(pl.col("to_ts") >= at)
+    servers = pl.lit(last["namesrv_addr"].n_unique() or None, pl.Int64).alias("name_servers")
+    known = last.filter(pl.col("broker_name").is_not_null())
+    return (
+        known.group_by(BROKER)
+        .agg(pl.col("namesrv_addr").n_unique().cast(pl.Int64).alias("listed_by"))
+        .with_columns(servers)
+    )
+
+
+def _replicated(recorded: Recorded, at: dt.datetime) -> pl.DataFrame:
+    """Return how far each slave was behind at its last poll: log_end, behind_bytes, behind_ms."""
+    polls = recorded.before("silver.broker_runtime", "ts", at, POLLED).filter(
+        pl.col("commit_log_max_offset").is_not_null()
+    )
+    ends = polls.sort("ts").group_by(BROKER).agg(pl.col("commit_log_max_offset").last().alias("log_end"))
+    judged = recorded.before("gold.replication", "ts", at, POLLED).sort("ts").group_by(BROKER).last()
+    behind = judged.select(*BROKER, "behind_bytes", "behind_ms")
+    return ends.join(behind, BROKER, how="left").collect()
+
+
+def _down(recorded: Recorded, at: dt.datetime) -> pl.DataFrame:
+    """Return the brokers that a finding says were down: is_down."""
+    found = recorded.before("gold.finding", "from_ts", at).filter(
+        (pl.col("kind") == "broker_down") & (pl.col("to_ts").is_null() | (pl.col("to_ts") > at))
+    )
+    return found.select(*BROKER, pl.lit(value=True).alias("is_down")).unique().collect()

@@ -1,0 +1,149 @@
+"""What changed between two instants, in order, each with its cause."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import Final
+
+import polars as pl
+
+from mqreplay.evidence.members.membership import MEMBER
+from mqreplay.evidence.time_spans import INSTANT
+from mqreplay.moment.brokers import BROKER, settings_of
+from mqreplay.moment.instant import Recorded
+
+COLUMNS: Final[dict[str, pl.DataType]] = {
+    "ts": INSTANT,
+    "change": pl.String(),  # CHANGES
+    "consumer_group": pl.String(),
+    "topic": pl.String(),
+    "broker_name": pl.String(),
+    "client_id": pl.String(),
+    "what": pl.String(),
+    "cause": pl.String(),
+}
+CHANGES: Final = ("member", "owner", "offset", "setting", "finding")
+SOON: Final = dt.timedelta(seconds=60)  # three rebalances: a queue that moves later does so for another cause
+NOT_SEEN: Final = "no member of the group joined or left in the minute before"
+HOW: Final = {
+    "unregistered": "it unregistered",
+    "closed": "a broker closed its connection",
+    "expired": "a broker heard nothing of it for two minutes",
+    "silent": "its last sign of life",
+}
+
+
+def changes_between(
+    recorded: Recorded, since: dt.datetime, until: dt.datetime, group: str | None = None, broker: str | None = None
+) -> pl.DataFrame:
+    """Return the changes after ``since``, up to ``until``: COLUMNS, in order of time.
+
+    Members that join or leave, queues that are taken or given up, offsets that break (gold.offset_continuity), settings
+    of brokers, and findings that begin or end. Of one group or broker, if they are given; a change without a group
+    or broker concerns all of them.
+    """
+    members = _member_changes(recorded, since - SOON, until)
+    frames = [
+        members.filter(pl.col("ts") > since),
+        _owner_changes(recorded, since, until, members),
+        _offset_breaks(recorded, since, until),
+        _setting_changes(recorded, since, until),
+        _finding_changes(recorded, since, until),
+    ]
+    found = pl.concat([_shaped(frame) for frame in frames])
+    for name, wanted in (("consumer_group", group), ("broker_name", broker)):
+        found = found if wanted is None else found.filter(pl.col(name).is_null() | (pl.col(name) == wanted))
+    return found.sort("ts", "change", *list(COLUMNS)[2:], maintain_order=True)
+
+
+def _shaped(frame: pl.DataFrame) -> pl.DataFrame:
+    there = set(frame.columns)
+    return frame.select(
+        (pl.col(name) if name in there else pl.lit(None)).cast(kind).alias(name) for name, kind in COLUMNS.items()
+    )
+
+
+def _member_changes(recorded: Recorded, since: dt.datetime, until: dt.datetime) -> pl.DataFrame:
+    joined = recorded.between("gold.member", "from_ts", since, until).select(
+        *MEMBER,
+        pl.col("from_ts").alias("ts"),
+        pl.lit("joined the group").alias("what"),
+        pl.lit(None, pl.String).alias("cause"),
+    )
+    how = pl.col("ended").replace_strict(HOW, default=None, return_dtype=pl.String)
+    left = recorded.between("gold.member", "to_ts", since, until).select(
+        *MEMBER, pl.col("to_ts").alias("ts"), pl.lit("left the group").alias("what"), how.alias("cause")
+    )
+    # At midnight, and at the end of the recording, sessions are cut.
+    inside = (pl.col("ts").dt.time() != dt.time()) & (pl.col("ts") < recorded.last - SOON)
+    of_end = pl.col("cause") == HOW["silent"]
+    rows = (
+        pl.concat([joined, left])
+        .filter(inside | ~of_end.fill_null(value=False))
+        .filter(pl.col("ts").dt.time() != dt.time())
+    )
+    return rows.with_columns(pl.lit("member").alias("change")).collect()
+
+
+def _owner_changes(recorded: Recorded, since: dt.datetime, until: dt.datetime, members: pl.DataFrame) -> pl.DataFrame:
+    """Return the queues that each client took, or gave up, within a second: one row for each topic and broker."""
+    queue = (*MEMBER, "topic", "broker_name", "queue_id")
+    taken = recorded.between("gold.queue_owner", "from_ts", since, until).select(
+        *queue, pl.col("from_ts").alias("ts"), pl.lit("took").alias("did")
+    )
+    given_up = recorded.between("gold.queue_owner", "to_ts", since, until).select(
+        *queue, pl.col("to_ts").alias("ts"), pl.lit("gave up").alias("did")
+    )
+    moved = pl.concat([taken, given_up]).filter(pl.col("ts").dt.time() != dt.time()).collect()
+    grouped = (
+        moved.with_columns(pl.col("ts").dt.truncate("1s").alias("second"))
+        .group_by(*MEMBER, "topic", "broker_name", "did", "second")
+        .agg(pl.col("ts").min(), pl.col("queue_id").unique().sort())
+    )
+    ids = pl.col("queue_id").cast(pl.List(pl.String)).list.join(", ")
+    word = pl.when(pl.col("queue_id").list.len() == 1).then(pl.lit("queue")).otherwise(pl.lit("queues"))
+    what = pl.format("{} {} {} of {} on {}", "did", word, ids, "topic", "broker_name")
+    causes = members.select("consumer_group", "ts", pl.format("{} {}", "client_id", "what").alias("cause")).sort("ts")
+    named = grouped.with_columns(what.alias("what"), pl.lit("owner").alias("change")).sort("ts")
+    joined = named.join_asof(causes, on="ts", by="consumer_group", tolerance=SOON, check_sortedness=False)
+    return joined.with_columns(pl.col("cause").fill_null(NOT_SEEN))
+
+
+def _offset_breaks(recorded: Recorded, since: dt.datetime, until: dt.datetime) -> pl.DataFrame:
+    breaks = recorded.between("gold.offset_continuity", "to_ts", since, until).filter(pl.col("broker_id") == 0)
+    what = pl.format(
+        "{} of queue {} from {} to {}",
+        "kind",
+        "queue_id",
+        pl.col("previous_offset").cast(pl.String).fill_null("none"),
+        pl.col("new_offset").cast(pl.String).fill_null("none"),
+    )
+    named = (what.alias("what"), pl.col("to_ts").alias("ts"), pl.lit("offset").alias("change"))
+    return breaks.select("consumer_group", "topic", "broker_name", *named, "cause").collect()
+
+
+def _setting_changes(recorded: Recorded, since: dt.datetime, until: dt.datetime) -> pl.DataFrame:
+    """Return the settings of brokers whose descriptions differ from those before."""
+    each = settings_of(recorded.before("silver.broker", "ts", until)).sort("ts")
+    key = (*BROKER, "name")
+    before = pl.col("value").shift(1).over(key)
+    changed = each.with_columns(before.alias("before")).filter(
+        (pl.col("ts") > since) & pl.col("before").is_not_null() & (pl.col("before") != pl.col("value"))
+    )
+    what = pl.format("{} of broker {} is {} (was {})", "name", "broker_id", "value", "before")
+    return changed.select("ts", "broker_name", what.alias("what"), pl.lit("setting").alias("change"))
+
+
+def _finding_changes(recorded: Recorded, since: dt.datetime, until: dt.datetime) -> pl.DataFrame:
+    found = recorded.before("gold.finding", "from_ts", until).sort("day").unique("finding_id", keep="last")
+    of = ("consumer_group", "topic", "broker_name")
+    head = pl.format("{} {} ({})", "severity", "kind", pl.col("finding_id").str.head(8))
+    begins = found.select(*of, pl.col("from_ts").alias("ts"), pl.format("begins: {}", head).alias("what"), "summary")
+    ends = found.select(
+        *of,
+        pl.col("to_ts").alias("ts"),
+        pl.format("ends: {}", head).alias("what"),
+        pl.lit(None, pl.String).alias("summary"),
+    )
+    rows = pl.concat([begins, ends]).filter((pl.col("ts") > since) & (pl.col("ts") <= until))
+    return rows.with_columns(pl.lit("finding").alias("change")).rename({"summary": "cause"}).collect()

@@ -1,0 +1,97 @@
+"""The instant that a user names, and what of a cluster is known up to it."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import polars as pl
+
+from mqreplay.errors import InputError
+from mqreplay.lake.row_filter import RowFilter
+from mqreplay.lake.warehouse import Warehouse
+
+_TIME: Final = re.compile(r"\d{1,2}:\d{2}(:\d{2}([.,]\d{1,6})?)?")
+EXAMPLE: Final = "02:51:30 or 2026-11-21T02:51:30"
+ONE_DAY: Final = dt.timedelta(days=1)
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """A cluster of a warehouse, and from when to when it was recorded (UTC)."""
+
+    warehouse: Warehouse
+    cluster: str
+    first: dt.datetime
+    last: dt.datetime
+
+    def instant(self, text: str, option: str) -> dt.datetime:
+        """Return the instant of ``text``; a time without a day is the last one within the recording.
+
+        Raises InputError if the text is no instant, or the recording does not hold it.
+        """
+        found = self._last_at(text.strip()) if _TIME.fullmatch(text.strip()) else _with_day(text, option)
+        if found is None or not self.first <= found <= self.last:
+            span = f"from {self.first:%Y-%m-%d %H:%M:%S} to {self.last:%Y-%m-%d %H:%M:%S} UTC"
+            raise InputError(f"{option} {text!r} is outside of the recording of {self.cluster}, which goes {span}")
+        return found
+
+    def before(self, name: str, ts: str, at: dt.datetime, reach: dt.timedelta | None = None) -> pl.LazyFrame:
+        """Return the cluster's rows of a table whose ``ts`` is not after ``at``, and within ``reach`` before it."""
+        first = dt.date.min if reach is None else (at - reach).date()
+        by_day = self.warehouse.contracts[name].has_day
+        days = RowFilter(self.cluster, between=(first, at.date()), undated=True)
+        known = self.warehouse.read(name, days if by_day else RowFilter(self.cluster)).filter(pl.col(ts) <= at)
+        return known if reach is None else known.filter(pl.col(ts) >= at - reach)
+
+    def between(self, name: str, ts: str, since: dt.datetime, until: dt.datetime) -> pl.LazyFrame:
+        """Return the cluster's rows of a table whose ``ts`` is after ``since`` and not after ``until``."""
+        rows = self.warehouse.read(name, RowFilter(self.cluster, between=(since.date(), until.date())))
+        return rows.filter((pl.col(ts) > since) & (pl.col(ts) <= until))
+
+    def spans(self, name: str, at: dt.datetime, *, ends_in: bool = False) -> pl.LazyFrame:
+        """Return the cluster's rows of a table of spans (from_ts, to_ts) that hold ``at``.
+
+        A span is open at its end unless ``ends_in``. Rows of spans are cut at midnight.
+        """
+        rows = self.warehouse.read(name, RowFilter(self.cluster, days=frozenset({at.date()})))
+        until = pl.col("to_ts") >= at if ends_in else pl.col("to_ts") > at
+        return rows.filter((pl.col("from_ts") <= at) & until)
+
+    def _last_at(self, text: str) -> dt.datetime | None:
+        try:
+            time = dt.time.fromisoformat(text.zfill(len(text) + (text.index(":") == 1)).replace(",", "."))
+        except ValueError:
+            raise InputError(f"{text!r} is no time of day; write it as {EXAMPLE}") from None
+        found = dt.datetime.combine(self.last.date(), time, dt.UTC)
+        return found if found <= self.last else found - ONE_DAY
+
+
+def _with_day(text: str, option: str) -> dt.datetime:
+    try:
+        found = dt.datetime.fromisoformat(text)
+    except ValueError:
+        raise InputError(f"{option} {text!r} is no instant; write it as {EXAMPLE}, in UTC") from None
+    return found.replace(tzinfo=dt.UTC) if found.tzinfo is None else found.astimezone(dt.UTC)
+
+
+def recorded(warehouse: Warehouse, cluster: str | None) -> Recorded:
+    """Return the cluster of a warehouse, and its recorded time. Raises InputError if it is not known which one."""
+    files = warehouse.read("bronze.source_file").filter(pl.col("first_ts").is_not_null())
+    spans = files.group_by("cluster").agg(pl.col("first_ts").min(), pl.col("last_ts").max()).sort("cluster").collect()
+    names = spans["cluster"].to_list()
+    if not names:
+        raise InputError(f"the warehouse {warehouse.root} has no recorded time; run `mqreplay nightly` first")
+    if cluster is None and len(names) > 1:
+        raise InputError(f"the warehouse has several clusters; give --cluster: {_listed(names)}")
+    if cluster is not None and cluster not in names:
+        raise InputError(f"the warehouse has no cluster {cluster}; it has {_listed(names)}")
+    name, first, last = spans.filter(pl.col("cluster") == (cluster or names[0])).row(0)
+    return Recorded(warehouse, name, first, last)
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names[:10]) + (f" and {len(names) - 10} more" if len(names) > 10 else "")

@@ -1,0 +1,139 @@
+"""All that is known of a cluster at an instant, and what is not known."""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import dataclass
+from typing import Any, Final
+
+import polars as pl
+
+from mqreplay.lake.plain_rows import plain_rows
+from mqreplay.moment.brokers import brokers_at, settings_at
+from mqreplay.moment.instant import Recorded
+from mqreplay.moment.members import members_at
+from mqreplay.moment.queues import queues_at, without_retry_topics
+
+FINDING: Final = (
+    "finding_id",
+    "kind",
+    "severity",
+    "consumer_group",
+    "topic",
+    "broker_name",
+    "from_ts",
+    "to_ts",
+    "summary",
+)
+GROUP: Final = ("consumer_group", "members", "topics", "queues", "without_owner", "shared", "lag")
+RANK: Final = {"critical": 0, "warning": 1, "info": 2}
+
+
+@dataclass(frozen=True)
+class State:
+    """Frames of brokers, members and queues (see their modules), settings and open findings.
+
+    ``unknown``: for each thing that cannot be said, the reason, and what would show it.
+    """
+
+    cluster: str
+    at: dt.datetime
+    brokers: pl.DataFrame
+    settings: pl.DataFrame
+    groups: pl.DataFrame
+    members: pl.DataFrame
+    queues: pl.DataFrame
+    findings: pl.DataFrame
+    unknown: list[str]
+
+    def as_plain(self) -> dict[str, Any]:
+        """Return the state as plain values, for JSON."""
+        frames = {
+            name: getattr(self, name) for name in ("brokers", "settings", "groups", "members", "queues", "findings")
+        }
+        rows = {name: plain_rows(frame) for name, frame in frames.items()}
+        return {"cluster": self.cluster, "at": self.at.replace(tzinfo=None), **rows, "unknown": self.unknown}
+
+
+def state_at(recorded: Recorded, at: dt.datetime, group: str | None = None, broker: str | None = None) -> State:
+    """Return the state at an instant: of one group, and of one broker's queues, if they are given."""
+    queues = queues_at(recorded, at, group)
+    members = members_at(recorded, at, group)
+    findings = findings_at(recorded, at)
+    if broker is not None:
+        queues = queues.filter(pl.col("broker_name") == broker)
+        findings = findings.filter(pl.col("broker_name").is_null() | (pl.col("broker_name") == broker))
+    if group is not None:
+        findings = findings.filter(pl.col("consumer_group").is_null() | (pl.col("consumer_group") == group))
+    brokers = brokers_at(recorded, at, broker)
+    unknown = _unknown(brokers, members, queues) + _gaps(recorded, at, group)
+    settings = settings_at(recorded, at, broker)
+    groups = groups_of(members, queues)
+    return State(recorded.cluster, at, brokers, settings, groups, members, queues, findings, unknown)
+
+
+def groups_of(members: pl.DataFrame, queues: pl.DataFrame) -> pl.DataFrame:
+    """Return one row for each group: consumer_group, members, topics, queues, without_owner, shared, lag.
+
+    Retry topics do not count. ``without_owner``: queues that nobody held, ``shared``: that several clients held.
+    ``lag``: null if it is not known of a queue.
+    """
+    own = without_retry_topics(queues)
+    held = pl.col("owners").list.len()
+    by_queue = own.group_by("consumer_group").agg(
+        pl.col("topic").n_unique().cast(pl.Int64).alias("topics"),
+        pl.len().cast(pl.Int64).alias("queues"),
+        (held == 0).sum().cast(pl.Int64).alias("without_owner"),
+        (held > 1).sum().cast(pl.Int64).alias("shared"),
+        pl.when(pl.col("lag").is_not_null().all()).then(pl.col("lag").sum()).alias("lag"),
+    )
+    counted = members.group_by("consumer_group").agg(pl.len().cast(pl.Int64).alias("members"))
+    both = counted.join(by_queue, "consumer_group", how="full", coalesce=True)
+    return both.with_columns(pl.col("members").fill_null(0)).select(GROUP).sort("consumer_group")
+
+
+def findings_at(recorded: Recorded, at: dt.datetime) -> pl.DataFrame:
+    """Return the findings that were open, the most severe first: FINDING."""
+    found = recorded.before("gold.finding", "from_ts", at).filter(pl.col("to_ts").is_null() | (pl.col("to_ts") >= at))
+    last = found.sort("day").unique("finding_id", keep="last")
+    rank = pl.col("severity").replace_strict(RANK, default=len(RANK), return_dtype=pl.Int64)
+    return last.sort(rank, "from_ts", "finding_id").select(FINDING).collect()
+
+
+def _unknown(brokers: pl.DataFrame, members: pl.DataFrame, queues: pl.DataFrame) -> list[str]:
+    """Return what the frames leave open."""
+    found = []
+    if unasked := brokers.filter(pl.col("up").is_null()).height:
+        found.append(f"whether {_counted(unasked, 'broker')} answered: nobody asked (mqreplay record does)")
+    if members.is_empty():
+        found.append("members of groups: no heartbeat, consumer list or running info up to then")
+    if no_end := queues.filter(pl.col("end_offset").is_null()).height:
+        found.append(f"the end of {_counted(no_end, 'queue')}: no poll of topics and no answer to a pull up to then")
+    if no_offset := queues.filter(pl.col("committed_ts").is_null()).height:
+        found.append(f"the committed offset of {_counted(no_offset, 'queue')}: no commit or copy of offsets up to then")
+    return found
+
+
+def _gaps(recorded: Recorded, at: dt.datetime, group: str | None) -> list[str]:
+    """Return the reasons of gold.replay_gap that hold at the instant, each once."""
+    gaps = recorded.before("gold.replay_gap", "from_ts", at).filter(
+        (pl.col("to_ts") >= at) & pl.col("decision").is_in(["gold.queue_owner", "gold.group_status"])
+    )
+    mine = (
+        gaps if group is None else gaps.filter(pl.col("consumer_group").is_null() | (pl.col("consumer_group") == group))
+    )
+    rows = (
+        mine.select("decision", "consumer_group", "reason")
+        .unique()
+        .sort("decision", "consumer_group", "reason")
+        .collect()
+    )
+    return [": ".join(filter(None, (_name(decision), of_group, reason))) for decision, of_group, reason in rows.rows()]
+
+
+def _name(decision: str) -> str:
+    return {"gold.queue_owner": "owners of queues", "gold.group_status": "status of groups"}[decision]
+
+
+def _counted(number: int, one: str) -> str:
+    return f"{number:,} {one}" if number == 1 else f"{number:,} {one}s"
