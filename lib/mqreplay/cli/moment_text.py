@@ -29,7 +29,10 @@ def print_state(state: State, group: str | None) -> None:
     if group is None:
         names = ("group", "members", "queues", "no owner", "several", "lag")
         columns = ("consumer_group", "members", "queues", "without_owner", "shared", "lag")
-        _section(console, "Groups", _table(names, state.groups.select(columns).rows(), numbers=columns[1:]))
+        rows = state.groups.select(columns).rows()
+        # Nobody owns queues where each member consumes all of them.
+        shown = [(*row[:3], *("-" if each is None else each for each in row[3:5]), row[5]) for row in rows]
+        _section(console, "Groups", _table(names, shown, numbers=columns[1:]))
     else:
         _section(console, f"Members of {group}", _members(state.members))
         _section(console, f"Queues of {group}", _queues(state.queues))

@@ -7,6 +7,7 @@ from typing import Final
 
 import polars as pl
 
+from mqreplay.decisions.member import SILENT
 from mqreplay.evidence.members.membership import MEMBER
 from mqreplay.evidence.time_spans import INSTANT
 from mqreplay.moment.brokers import BROKER, settings_of
@@ -24,12 +25,14 @@ COLUMNS: Final[dict[str, pl.DataType]] = {
 }
 CHANGES: Final = ("member", "owner", "offset", "setting", "finding")
 SOON: Final = dt.timedelta(seconds=60)  # three rebalances: a queue that moves later does so for another cause
+NO_CAUSE: Final = pl.lit(None, pl.String).alias("cause")
+NOT_CUT: Final = pl.col("ts").dt.time() != dt.time()  # rows of spans are cut at midnight
 NOT_SEEN: Final = "no member of the group joined or left in the minute before"
 HOW: Final = {
     "unregistered": "it unregistered",
     "closed": "a broker closed its connection",
     "expired": "a broker heard nothing of it for two minutes",
-    "silent": "its last sign of life",
+    SILENT: "its last sign of life",
 }
 
 
@@ -38,8 +41,8 @@ def changes_between(
 ) -> pl.DataFrame:
     """Return the changes after ``since``, up to ``until``: COLUMNS, in order of time.
 
-    Members that join or leave, queues that are taken or given up, offsets that break (gold.offset_continuity), settings
-    of brokers, and findings that begin or end. Of one group or broker, if they are given; a change without a group
+    Members that join or leave, queues that are taken or released, offsets that break (gold.offset_continuity), settings
+    of brokers, and findings that begin or end. Of one group or broker, if they are named; a change without a group
     or broker concerns all of them.
     """
     members = _member_changes(recorded, since - SOON, until)
@@ -64,37 +67,33 @@ def _shaped(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _member_changes(recorded: Recorded, since: dt.datetime, until: dt.datetime) -> pl.DataFrame:
+    """Return the members that joined and left; sessions are cut at midnight and at the end of the recording."""
     joined = recorded.between("gold.member", "from_ts", since, until).select(
-        *MEMBER,
-        pl.col("from_ts").alias("ts"),
-        pl.lit("joined the group").alias("what"),
-        pl.lit(None, pl.String).alias("cause"),
+        *MEMBER, pl.col("from_ts").alias("ts"), pl.lit("joined the group").alias("what"), NO_CAUSE
     )
-    how = pl.col("ended").replace_strict(HOW, default=None, return_dtype=pl.String)
-    left = recorded.between("gold.member", "to_ts", since, until).select(
-        *MEMBER, pl.col("to_ts").alias("ts"), pl.lit("left the group").alias("what"), how.alias("cause")
-    )
-    # At midnight, and at the end of the recording, sessions are cut.
-    inside = (pl.col("ts").dt.time() != dt.time()) & (pl.col("ts") < recorded.last - SOON)
-    of_end = pl.col("cause") == HOW["silent"]
-    rows = (
-        pl.concat([joined, left])
-        .filter(inside | ~of_end.fill_null(value=False))
-        .filter(pl.col("ts").dt.time() != dt.time())
-    )
+    left = recorded.between("gold.member", "to_ts", since, until).filter(~_goes_on(recorded))
+    how = pl.col("ended").replace_strict(HOW, default=None, return_dtype=pl.String).alias("cause")
+    gone = left.select(*MEMBER, pl.col("to_ts").alias("ts"), pl.lit("left the group").alias("what"), how)
+    rows = pl.concat([joined, gone]).filter(NOT_CUT)
     return rows.with_columns(pl.lit("member").alias("change")).collect()
 
 
+def _goes_on(recorded: Recorded) -> pl.Expr:
+    """Return whether a session of gold.member ends only because the recording does."""
+    return (pl.col("ended") == SILENT) & (pl.col("to_ts") >= recorded.last - SOON)
+
+
 def _owner_changes(recorded: Recorded, since: dt.datetime, until: dt.datetime, members: pl.DataFrame) -> pl.DataFrame:
-    """Return the queues that each client took, or gave up, within a second: one row for each topic and broker."""
+    """Return the queues that each client took, or released, within a second: one row for each topic and broker."""
     queue = (*MEMBER, "topic", "broker_name", "queue_id")
     taken = recorded.between("gold.queue_owner", "from_ts", since, until).select(
         *queue, pl.col("from_ts").alias("ts"), pl.lit("took").alias("did")
     )
-    given_up = recorded.between("gold.queue_owner", "to_ts", since, until).select(
-        *queue, pl.col("to_ts").alias("ts"), pl.lit("gave up").alias("did")
-    )
-    moved = pl.concat([taken, given_up]).filter(pl.col("ts").dt.time() != dt.time()).collect()
+    # What a client holds at the end of the recording it does not release.
+    lasting = recorded.between("gold.member", "to_ts", since, until).filter(_goes_on(recorded)).select(*MEMBER, "to_ts")
+    ended = recorded.between("gold.queue_owner", "to_ts", since, until).join(lasting, [*MEMBER, "to_ts"], how="anti")
+    released = ended.select(*queue, pl.col("to_ts").alias("ts"), pl.lit("released").alias("did"))
+    moved = pl.concat([taken, released]).filter(NOT_CUT).collect()
     grouped = (
         moved.with_columns(pl.col("ts").dt.truncate("1s").alias("second"))
         .group_by(*MEMBER, "topic", "broker_name", "did", "second")

@@ -10,7 +10,18 @@ import polars as pl
 from mqreplay.evidence.members.membership import MEMBER, consumer_groups
 from mqreplay.moment.instant import Recorded
 
-COLUMNS: Final = (*MEMBER, "member_since", "message_model", "consume_from_where", "strategy", "queues", "computed_ts")
+COLUMNS: Final = (
+    *(
+        *MEMBER,
+        "member_since",
+        "shares_queues",
+        "message_model",
+        "consume_from_where",
+        "strategy",
+        "queues",
+        "computed_ts",
+    ),
+)
 
 
 def members_at(recorded: Recorded, at: dt.datetime, group: str | None = None) -> pl.DataFrame:
@@ -21,7 +32,7 @@ def members_at(recorded: Recorded, at: dt.datetime, group: str | None = None) ->
     """
     sessions = recorded.spans("gold.member", at, ends_in=True)
     chosen = (sessions if group is None else sessions.filter(pl.col("consumer_group") == group)).collect()
-    since = chosen.group_by(MEMBER).agg(pl.col("from_ts").min().alias("member_since"))
+    since = chosen.group_by(MEMBER).agg(pl.col("from_ts").min().alias("member_since"), pl.col("shares_queues").all())
     known = since.join(_stated(recorded, at), MEMBER, how="left").join(_computed(recorded, at), MEMBER, how="left")
     return known.select(COLUMNS).sort(MEMBER)
 

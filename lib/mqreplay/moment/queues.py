@@ -21,6 +21,7 @@ COLUMNS: Final = (
     *("committed", "committed_ts", "committed_by", "end_offset", "end_ts", "lag"),
     *("suggested_broker_id", "suggested_ts", "locked_by"),
 )
+OF_COMMIT: Final = ("kind", "commit_offset", "ts", "error", "response_code", "remark")
 MASTER: Final = 0  # MixAll.MASTER_ID
 LOCKS_REACH: Final = dt.timedelta(seconds=2 * LOCKED_S)
 
@@ -74,7 +75,8 @@ def committed_at(recorded: Recorded, at: dt.datetime) -> pl.LazyFrame:
     copied = pl.concat(of_copies).filter((pl.col("broker_id") == MASTER) & pl.col("client_id").is_null())
     reach = dt.timedelta(days=1)
     of_master = pl.col("broker_id").fill_null(MASTER) == MASTER
-    commits = accepted_commits(recorded.before("silver.offset_commit", "ts", at, reach).filter(of_master))
+    sent = recorded.before("silver.offset_commit", "ts", at, reach).filter(of_master)
+    commits = accepted_commits(sent.select(*GROUP_QUEUE, *OF_COMMIT).collect()).lazy()
     carries = (pl.col("sys_flag") & FLAG_COMMIT_OFFSET) == FLAG_COMMIT_OFFSET
     pulls = recorded.before("silver.pull", "request_ts", at, reach).filter(
         carries & of_master & (pl.col("commit_offset") > 0)

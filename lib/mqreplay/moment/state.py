@@ -25,7 +25,9 @@ FINDING: Final = (
     "to_ts",
     "summary",
 )
+OF_OWNERS: Final = ("without_owner", "shared")
 GROUP: Final = ("consumer_group", "members", "topics", "queues", "without_owner", "shared", "lag")
+NAMES: Final = {"gold.queue_owner": "owners of queues", "gold.group_status": "status of groups"}
 RANK: Final = {"critical": 0, "warning": 1, "info": 2}
 
 
@@ -56,7 +58,7 @@ class State:
 
 
 def state_at(recorded: Recorded, at: dt.datetime, group: str | None = None, broker: str | None = None) -> State:
-    """Return the state at an instant: of one group, and of one broker's queues, if they are given."""
+    """Return the state at an instant: of one group, and of one broker's queues, if they are named."""
     queues = queues_at(recorded, at, group)
     members = members_at(recorded, at, group)
     findings = findings_at(recorded, at)
@@ -75,7 +77,8 @@ def state_at(recorded: Recorded, at: dt.datetime, group: str | None = None, brok
 def groups_of(members: pl.DataFrame, queues: pl.DataFrame) -> pl.DataFrame:
     """Return one row for each group: consumer_group, members, topics, queues, without_owner, shared, lag.
 
-    Retry topics do not count. ``without_owner``: queues that nobody held, ``shared``: that several clients held.
+    Retry topics do not count. ``without_owner``: queues that nobody held, ``shared``: that several clients held; null
+    of a group whose members do not share queues, as when it broadcasts.
     ``lag``: null if it is not known of a queue.
     """
     own = without_retry_topics(queues)
@@ -87,9 +90,12 @@ def groups_of(members: pl.DataFrame, queues: pl.DataFrame) -> pl.DataFrame:
         (held > 1).sum().cast(pl.Int64).alias("shared"),
         pl.when(pl.col("lag").is_not_null().all()).then(pl.col("lag").sum()).alias("lag"),
     )
-    counted = members.group_by("consumer_group").agg(pl.len().cast(pl.Int64).alias("members"))
+    counted = members.group_by("consumer_group").agg(
+        pl.len().cast(pl.Int64).alias("members"), pl.col("shares_queues").all()
+    )
     both = counted.join(by_queue, "consumer_group", how="full", coalesce=True)
-    return both.with_columns(pl.col("members").fill_null(0)).select(GROUP).sort("consumer_group")
+    owned = [pl.when(pl.col("shares_queues").fill_null(value=True)).then(name).alias(name) for name in OF_OWNERS]
+    return both.with_columns(pl.col("members").fill_null(0), *owned).select(GROUP).sort("consumer_group")
 
 
 def findings_at(recorded: Recorded, at: dt.datetime) -> pl.DataFrame:
@@ -117,22 +123,13 @@ def _unknown(brokers: pl.DataFrame, members: pl.DataFrame, queues: pl.DataFrame)
 def _gaps(recorded: Recorded, at: dt.datetime, group: str | None) -> list[str]:
     """Return the reasons of gold.replay_gap that hold at the instant, each once."""
     gaps = recorded.before("gold.replay_gap", "from_ts", at).filter(
-        (pl.col("to_ts") >= at) & pl.col("decision").is_in(["gold.queue_owner", "gold.group_status"])
+        (pl.col("to_ts") >= at) & pl.col("decision").is_in(list(NAMES))
     )
-    mine = (
-        gaps if group is None else gaps.filter(pl.col("consumer_group").is_null() | (pl.col("consumer_group") == group))
-    )
-    rows = (
-        mine.select("decision", "consumer_group", "reason")
-        .unique()
-        .sort("decision", "consumer_group", "reason")
-        .collect()
-    )
-    return [": ".join(filter(None, (_name(decision), of_group, reason))) for decision, of_group, reason in rows.rows()]
-
-
-def _name(decision: str) -> str:
-    return {"gold.queue_owner": "owners of queues", "gold.group_status": "status of groups"}[decision]
+    of_group = pl.col("consumer_group")
+    mine = gaps if group is None else gaps.filter(of_group.is_null() | (of_group == group))
+    columns = ("decision", "consumer_group", "reason")
+    rows = mine.select(columns).unique().sort(columns).collect().rows()
+    return [": ".join(filter(None, (NAMES[decision], name, reason))) for decision, name, reason in rows]
 
 
 def _counted(number: int, one: str) -> str:
