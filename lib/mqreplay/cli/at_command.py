@@ -23,8 +23,10 @@ EXAMPLES = with_examples(
 )
 
 
-def add(command: argparse.ArgumentParser) -> None:
-    """Add the options of the command."""
+def add(commands: Any) -> None:
+    """Add the command."""
+    text = "show the state at an instant, or what changed between two"
+    command = commands.add_parser("at", help=text, description=DESCRIPTION, **EXAMPLES)
     command.add_argument("time", metavar="TIME", help="an instant in UTC: 02:51:30 or 2026-11-21T02:51:30")
     add_warehouse(command)
     add_conf(command)

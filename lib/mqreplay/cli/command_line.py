@@ -18,9 +18,11 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from mqreplay import __version__
 from mqreplay.cli import (
     at_command,
+    compare_command,
     completion,
     findings_command,
     maintain_command,
+    ready_command,
     record_arguments,
     register_command,
     sql_command,
@@ -63,6 +65,7 @@ UNPACK_EXAMPLES = ("mqreplay unpack night.pcap.gz --out recordings/night",)
 DOCTOR_EXAMPLES = ("mqreplay doctor", "mqreplay doctor recordings/night/pull_log.jsonl.gz")
 PRINTING = {
     "at": at_command.run,
+    "compare": compare_command.run,
     "sql": sql_command.run,
     "findings": findings_command.run,
     "tables": tables_command.run,
@@ -106,8 +109,8 @@ def parser() -> argparse.ArgumentParser:
     add_conf(explain)
     explain.add_argument("--limit", type=int, metavar="N", help="rows of evidence at most (50)")
     explain.add_argument("--json", action="store_true", help="print the explanation as JSON")
-    text = "show the state at an instant, or what changed between two"
-    at_command.add(commands.add_parser("at", help=text, description=at_command.DESCRIPTION, **at_command.EXAMPLES))
+    for of_moment in (at_command, compare_command, ready_command):
+        of_moment.add(commands)
     text = "list the tables, or the columns of one table, with comments"
     tables_command.add(
         commands.add_parser("tables", help=text, description=tables_command.DESCRIPTION, **tables_command.EXAMPLES)
@@ -261,6 +264,8 @@ def _command(args: argparse.Namespace) -> int:
     if args.command in PRINTING:
         PRINTING[args.command](args)
         return DONE
+    if args.command == "ready":
+        return ready_command.run(args)
     from mqreplay.settings import load_settings
 
     settings = load_settings(args.conf or step_commands.demo_conf(args.command))

@@ -9,6 +9,7 @@ import polars as pl
 
 from mqreplay.core.pull_check import FLAG_COMMIT_OFFSET
 from mqreplay.core.retry_topic import RETRY_GROUP_TOPIC_PREFIX as RETRY
+from mqreplay.core.topic_route import MASTER_ID
 from mqreplay.decisions.queue_owner import LOCKED_S, lock_intervals
 from mqreplay.evidence.arrays.keys import KEY, QUEUE
 from mqreplay.evidence.members.membership import MEMBER
@@ -22,7 +23,6 @@ COLUMNS: Final = (
     *("suggested_broker_id", "suggested_ts", "locked_by"),
 )
 OF_COMMIT: Final = ("kind", "commit_offset", "ts", "error", "response_code", "remark")
-MASTER: Final = 0  # MixAll.MASTER_ID
 LOCKS_REACH: Final = dt.timedelta(seconds=2 * LOCKED_S)
 
 
@@ -72,9 +72,9 @@ def committed_at(recorded: Recorded, at: dt.datetime) -> pl.LazyFrame:
     of_copies = [
         frame.select(*GROUP_QUEUE, "broker_id", "client_id", "new_offset", "to_ts") for frame in (kept, changes)
     ]
-    copied = pl.concat(of_copies).filter((pl.col("broker_id") == MASTER) & pl.col("client_id").is_null())
+    copied = pl.concat(of_copies).filter((pl.col("broker_id") == MASTER_ID) & pl.col("client_id").is_null())
     reach = dt.timedelta(days=1)
-    of_master = pl.col("broker_id").fill_null(MASTER) == MASTER
+    of_master = pl.col("broker_id").fill_null(MASTER_ID) == MASTER_ID
     sent = recorded.before("silver.offset_commit", "ts", at, reach).filter(of_master)
     commits = accepted_commits(sent.select(*GROUP_QUEUE, *OF_COMMIT).collect()).lazy()
     carries = (pl.col("sys_flag") & FLAG_COMMIT_OFFSET) == FLAG_COMMIT_OFFSET
@@ -103,11 +103,11 @@ def ends_at(recorded: Recorded, at: dt.datetime) -> pl.DataFrame:
     """Return the last known end of each queue: broker_name, topic, queue_id, end_offset, end_ts."""
     reach = dt.timedelta(days=1)
     polled = recorded.before("silver.topic_stats", "ts", at, reach).filter(
-        (pl.col("broker_id") == MASTER) & pl.col("offsets").is_not_null()
+        (pl.col("broker_id") == MASTER_ID) & pl.col("offsets").is_not_null()
     )
     ends = polled.select("ts", "offsets").explode("offsets").unnest("offsets")
     answered = recorded.before("silver.pull", "response_ts", at, reach).filter(
-        (pl.col("broker_id") == MASTER) & pl.col("max_offset").is_not_null()
+        (pl.col("broker_id") == MASTER_ID) & pl.col("max_offset").is_not_null()
     )
     both = pl.concat(
         [

@@ -1,0 +1,124 @@
+"""Two days of a cluster side by side: findings that are new, gone or recur; lag, owners and settings that changed."""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import dataclass
+from typing import Any, Final
+
+import polars as pl
+
+from mqreplay.lake.plain_rows import plain_rows
+from mqreplay.lake.row_filter import RowFilter
+from mqreplay.moment.brokers import BROKER, settings_of
+from mqreplay.moment.instant import ONE_DAY, Recorded
+
+# What makes two findings of different days the same trouble.
+SAME: Final = ("kind", "consumer_group", "topic", "broker_name", "broker_id")
+NEW, GONE, RECURS = "new", "gone", "recurs"
+RANK: Final = {"critical": 0, "warning": 1, "info": 2}
+GROUP: Final = ["consumer_group"]
+OF_GROUP: Final = ("members", "queues", "most_lag", "rounds")
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Frames of two days.
+
+    ``findings``: SAME, severity, change (NEW, GONE or RECURS), before and after (how many on each day), finding_id (the
+    last one). ``groups``: consumer_group, and each of OF_GROUP before and after, where one of them changed.
+    ``settings``: broker_name, broker_id, name, before and after.
+    """
+
+    cluster: str
+    before: dt.date
+    after: dt.date
+    findings: pl.DataFrame
+    groups: pl.DataFrame
+    settings: pl.DataFrame
+
+    def as_plain(self) -> dict[str, Any]:
+        """Return the comparison as plain values, for JSON."""
+        rows = {name: plain_rows(getattr(self, name)) for name in ("findings", "groups", "settings")}
+        return {"cluster": self.cluster, "before": self.before, "after": self.after, **rows}
+
+
+def compare(recorded: Recorded, before: dt.date, after: dt.date) -> Comparison:
+    """Return what changed from one day to another (UTC)."""
+    both = [_findings(recorded, day) for day in (before, after)]
+    groups = [_groups(recorded, day) for day in (before, after)]
+    settings = [_settings(recorded, day) for day in (before, after)]
+    return Comparison(recorded.cluster, before, after, _changed(*both), _other(*groups), _different(*settings))
+
+
+def days_of(recorded: Recorded) -> list[dt.date]:
+    """Return the days that have been judged."""
+    counted = recorded.warehouse.read("gold.judgement", RowFilter(recorded.cluster)).select("day").unique()
+    return counted.sort("day").collect()["day"].to_list()
+
+
+def _of_day(recorded: Recorded, name: str, day: dt.date) -> pl.LazyFrame:
+    return recorded.warehouse.read(name, RowFilter(recorded.cluster, days=frozenset({day})))
+
+
+def _findings(recorded: Recorded, day: dt.date) -> pl.DataFrame:
+    found = _of_day(recorded, "gold.finding", day).sort("from_ts", "finding_id")
+    return (
+        found.group_by(SAME)
+        .agg(pl.len().cast(pl.Int64).alias("number"), pl.col("severity", "finding_id").last())
+        .collect()
+    )
+
+
+def _changed(before: pl.DataFrame, after: pl.DataFrame) -> pl.DataFrame:
+    joined = before.join(after, SAME, how="full", nulls_equal=True, coalesce=True, suffix="_after")
+    change = (
+        pl.when(pl.col("number").is_null())
+        .then(pl.lit(NEW))
+        .when(pl.col("number_after").is_null())
+        .then(pl.lit(GONE))
+        .otherwise(pl.lit(RECURS))
+    )
+    named = joined.select(
+        change.alias("change"),
+        pl.coalesce("severity_after", "severity").alias("severity"),
+        *SAME,
+        pl.col("number").fill_null(0).alias("before"),
+        pl.col("number_after").fill_null(0).alias("after"),
+        pl.coalesce("finding_id_after", "finding_id").alias("finding_id"),
+    )
+    rank = pl.col("severity").replace_strict(RANK, default=len(RANK), return_dtype=pl.Int64)
+    order = pl.col("change").replace_strict({NEW: 0, RECURS: 1, GONE: 2}, return_dtype=pl.Int64)
+    return named.sort(order, rank, *SAME)
+
+
+def _groups(recorded: Recorded, day: dt.date) -> pl.DataFrame:
+    """Return of each group the numbers OF_GROUP of a day."""
+    members = _of_day(recorded, "gold.member", day).group_by(GROUP).agg(pl.col("client_id").n_unique().alias("members"))
+    queue = pl.struct("topic", "broker_name", "queue_id")
+    queues = _of_day(recorded, "gold.queue_owner", day).group_by(GROUP).agg(queue.n_unique().alias("queues"))
+    lag = _of_day(recorded, "gold.group_status", day).group_by(GROUP).agg(pl.col("lag").max().alias("most_lag"))
+    rounds = _of_day(recorded, "gold.rebalance_round", day).group_by(GROUP).agg(pl.len().alias("rounds"))
+    found = members
+    for each in (queues, lag, rounds):
+        found = found.join(each, GROUP, how="full", coalesce=True)
+    return found.select(*GROUP, pl.col(OF_GROUP).cast(pl.Int64)).collect()
+
+
+def _other(before: pl.DataFrame, after: pl.DataFrame) -> pl.DataFrame:
+    joined = before.join(after, GROUP, how="full", coalesce=True, suffix="_after")
+    differs = [pl.col(name).ne_missing(pl.col(f"{name}_after")) for name in OF_GROUP]
+    columns = [column for name in OF_GROUP for column in (pl.col(name).alias(f"{name}_before"), f"{name}_after")]
+    return joined.filter(pl.any_horizontal(differs)).select(*GROUP, *columns).sort(GROUP)
+
+
+def _settings(recorded: Recorded, day: dt.date) -> pl.DataFrame:
+    end = dt.datetime.combine(day, dt.time(), dt.UTC) + ONE_DAY
+    each = settings_of(recorded.before("silver.broker", "ts", end))
+    return each.sort("ts").group_by(*BROKER, "name").last().drop("ts")
+
+
+def _different(before: pl.DataFrame, after: pl.DataFrame) -> pl.DataFrame:
+    joined = before.join(after, [*BROKER, "name"], how="full", coalesce=True, suffix="_after")
+    named = joined.rename({"value": "before", "value_after": "after"})
+    return named.filter(pl.col("before").ne_missing(pl.col("after"))).sort(*BROKER, "name")
