@@ -1,0 +1,117 @@
+"""gold.prediction of groups: who would own which queue with another strategy, other members or other queues.
+
+The lists of clients and queues are those that the group's members saw longest, or at an instant; each member's share is
+computed for them by its strategy, once as it was and once as supposed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import polars as pl
+
+from mqreplay.decisions.allocation import JUDGED, verdicts
+from mqreplay.decisions.strategies import GroupSettings
+from mqreplay.decisions.suppositions import FIRST, LAST, Supposition, supposed_rebalances
+
+LISTS: Final = ("consumer_group", "topic", "cid_all", "mq_all")
+SHARE: Final = ["consumer_group", "topic", "client_id"]
+QUEUE: Final = ["consumer_group", "topic", "broker_name", "queue_id"]
+COUNTED: Final = ["consumer_group", "topic", "outcome", "reason"]
+UNCHANGED, CHANGED, UNDETERMINED = "unchanged", "changed", "undetermined"
+
+
+def decided_again(
+    rebalance: pl.DataFrame, suppositions: Sequence[Supposition], groups: Mapping[str, GroupSettings], nodes: int
+) -> pl.DataFrame:
+    """Return how many rebalances give the same share as before: consumer_group, topic, outcome, reason, rebalances.
+
+    ``rebalance`` has the columns JUDGED of silver.rebalance. A share that a rule cannot tell is undetermined, for the
+    reason of gold.allocation. New members sort last.
+    """
+    before = verdicts(rebalance, groups, nodes)
+    after = verdicts(supposed_rebalances(rebalance, suppositions), groups, nodes)
+    both = rebalance.select("consumer_group", "topic").with_columns(
+        before["expected"].alias("before"), after["expected"].alias("after"), after["reason"].alias("reason")
+    )
+    same = pl.col("before").list.sort() == pl.col("after").list.sort()
+    known = pl.col("before").is_not_null() & pl.col("after").is_not_null()
+    outcome = pl.when(~known).then(pl.lit(UNDETERMINED)).when(same).then(pl.lit(UNCHANGED)).otherwise(pl.lit(CHANGED))
+    reason = pl.when(~known).then(pl.coalesce("reason", pl.lit("the share of the night is not known")))
+    counted = both.select("consumer_group", "topic", outcome.alias("outcome"), reason.alias("reason"))
+    return counted.group_by(COUNTED).agg(pl.len().cast(pl.Int64).alias("rebalances"))
+
+
+def lists_seen(rebalance: pl.DataFrame) -> pl.DataFrame:
+    """Return the pairs of lists that members of each group and topic saw: LISTS, from_ts, to_ts, rebalances, members.
+
+    ``members``: client_id, strategy and source of those that are in the list and saw it. Rebalances without lists do
+    not count.
+    """
+    known = rebalance.filter(pl.col("cid_all").is_not_null() & pl.col("mq_all").is_not_null())
+    each = known.with_columns(pl.col("cid_all").list.sort(), pl.col("mq_all").list.sort())
+    member = pl.struct("client_id", "strategy", "source")
+    return each.group_by(LISTS).agg(
+        pl.col("ts").min().alias("from_ts"),
+        pl.col("ts").max().alias("to_ts"),
+        pl.len().cast(pl.Int64).alias("rebalances"),
+        member.unique().alias("members"),
+    )
+
+
+def supposed_owners(
+    lists: pl.DataFrame, suppositions: Sequence[Supposition], groups: Mapping[str, GroupSettings], nodes: int
+) -> pl.DataFrame:
+    """Return each queue of ``lists`` with its owners before and after: QUEUE, before, after_first, after_last.
+
+    ``lists`` are one row of `lists_seen` for each group and topic. Owners are lists of client ids; null where a
+    share is not known. ``after_first`` and ``after_last``: with new members that sort first, and last.
+    """
+    rows = _rebalances_of(lists)
+    owners = _owners(rows, groups, nodes).rename({"owners": "before"})
+    for sorts, name in ((FIRST, "after_first"), (LAST, "after_last")):
+        supposed = _with_new_members(supposed_rebalances(rows, suppositions, sorts))
+        after = _owners(supposed, groups, nodes).rename({"owners": name})
+        owners = owners.join(after, QUEUE, how="full", coalesce=True)
+    return owners.sort(QUEUE)
+
+
+def _rebalances_of(lists: pl.DataFrame) -> pl.DataFrame:
+    """Return one rebalance for each client of a list; one that was not recorded has the strategy of the others."""
+    known = lists.explode("members").unnest("members").select(*SHARE, "strategy", "source")
+    by_client = known.group_by(SHARE).agg(pl.col("strategy").drop_nulls().first(), pl.col("source").first())
+    usual = known.group_by("consumer_group", "topic").agg(
+        pl.col("strategy").drop_nulls().unique().alias("strategies"), pl.col("source").first().alias("usual_source")
+    )
+    alike = pl.when(pl.col("strategies").list.len() == 1).then(pl.col("strategies").list.first())
+    each = lists.select(*LISTS, "to_ts").with_columns(pl.col("cid_all").alias("client_id")).explode("client_id")
+    joined = each.join(by_client, SHARE, how="left").join(usual, ["consumer_group", "topic"], how="left")
+    return joined.with_columns(
+        pl.coalesce("strategy", alike).alias("strategy"),
+        pl.coalesce("source", "usual_source").alias("source"),
+        pl.col("mq_all").list.head(0).alias("mq_divided"),
+        pl.lit(None, pl.String).alias("error"),
+        pl.col("to_ts").alias("ts"),
+    ).select(JUDGED)
+
+
+def _with_new_members(rebalance: pl.DataFrame) -> pl.DataFrame:
+    """Return a rebalance for each client of each list: new ones do as another member does, others are gone."""
+    first = rebalance.group_by("consumer_group", "topic").first()
+    return first.with_columns(pl.col("cid_all").alias("client_id")).explode("client_id").select(rebalance.columns)
+
+
+def _owners(rebalance: pl.DataFrame, groups: Mapping[str, GroupSettings], nodes: int) -> pl.DataFrame:
+    """Return the owners of each queue: QUEUE, owners (null if the share of a client is not known)."""
+    queues = rebalance.select("consumer_group", "topic", "mq_all").unique(["consumer_group", "topic"])
+    every = queues.explode("mq_all").unnest("mq_all").select(QUEUE)
+    found = rebalance.select(SHARE).with_columns(verdicts(rebalance, groups, nodes)["expected"].alias("share"))
+    unsure = found.filter(pl.col("share").is_null()).select("consumer_group", "topic").unique()
+    held = found.filter(pl.col("share").list.len() > 0).explode("share").unnest("share")
+    by_queue = held.group_by(QUEUE).agg(pl.col("client_id").sort().alias("owners"))
+    joined = every.join(by_queue, QUEUE, how="full", coalesce=True)
+    known = joined.with_columns(pl.col("owners").fill_null([]))
+    doubted = unsure.with_columns(pl.lit(value=True).alias("unsure"))
+    marked = known.join(doubted, ["consumer_group", "topic"], how="left")
+    return marked.with_columns(pl.when(pl.col("unsure").is_null()).then("owners").alias("owners")).drop("unsure")

@@ -1,0 +1,74 @@
+"""The passes of `mqreplay whatif`: the kernels of a night on supposed inputs. No table is written."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Final
+
+import polars as pl
+
+from mqreplay.decisions.allocation import JUDGED
+from mqreplay.decisions.supposed_shares import decided_again, lists_seen
+from mqreplay.decisions.supposed_suggestions import concerned, supposed_suggestions
+from mqreplay.decisions.suppositions import Supposition
+from mqreplay.engines.passes import GoldRows, Pass, PassTable
+from mqreplay.engines.rows import RowSource
+from mqreplay.engines.shards import Shard
+from mqreplay.replay.context import ReplayContext
+from mqreplay.replay.day import DayRows
+from mqreplay.replay.group_pass import GROUP
+from mqreplay.replay.queue_tables import SILVER
+
+
+@dataclass(frozen=True)
+class Supposed:
+    """The context, what is supposed, and the groups and topics whose rebalances are decided again."""
+
+    context: ReplayContext
+    suppositions: tuple[Supposition, ...]
+    groups: Collection[str] = ()
+    topics: Collection[str] = ()
+
+
+@dataclass(frozen=True)
+class SupposedShares:
+    """Frames of supposed_shares.py: rebalances decided again, and the lists that members saw."""
+
+    counted: pl.DataFrame
+    lists: pl.DataFrame
+
+
+@dataclass(frozen=True)
+class SupposedPulls:
+    """The frame of supposed_suggestions.py."""
+
+    counted: pl.DataFrame
+
+
+def suppose_rebalances(source: RowSource, shard: Shard, shared: Supposed, gold: GoldRows) -> SupposedShares:
+    """Decide the rebalances of some groups again."""
+    strategies = shared.context.settings.strategies
+    of_day = DayRows(shared.context.day, source).silver("rebalance", shard).filter(shared.context.day.judged)
+    mine = pl.col("consumer_group").is_in(list(shared.groups)) | pl.col("topic").is_in(list(shared.topics))
+    rebalances = of_day.filter(mine).select(JUDGED)
+    counted = decided_again(rebalances, shared.suppositions, strategies.groups, strategies.virtual_node_cnt)
+    return SupposedShares(counted, lists_seen(rebalances))
+
+
+def suppose_pulls(source: RowSource, shard: Shard, shared: Supposed, gold: GoldRows) -> SupposedPulls:
+    """Suggest brokers again for the pulls of some queues."""
+    context, tables = shared.context, shared.context.raw
+    day = DayRows(context.day, source)
+    pull = concerned(day.silver("pull", shard), shared.suppositions).filter(context.day.judged)
+    skewed = context.skew.clients if context.skew else []
+    counted = supposed_suggestions(
+        *(pull, day.silver("consume", shard), day.silver("produce", shard)),
+        *(tables["broker"], tables["subscription_group"], tables["broker_runtime"]),
+        *(context.settings.replay.poll_slack_ms, skewed, shared.suppositions),
+    )
+    return SupposedPulls(counted)
+
+
+REBALANCE_PASS: Final = Pass(suppose_rebalances, (PassTable("silver.rebalance", GROUP, columns=(*JUDGED, "day")),))
+PULL_PASS: Final = Pass(suppose_pulls, tuple(SILVER[name] for name in ("pull", "consume", "produce")))
