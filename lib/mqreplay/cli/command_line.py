@@ -28,6 +28,7 @@ from mqreplay.cli import (
     sql_command,
     step_commands,
     tables_command,
+    whatif_command,
 )
 from mqreplay.cli.arguments import add_conf, add_warehouse, with_examples
 from mqreplay.cli.exit_status import BAD_INPUT, CRASHED, DONE, FAILED, LOCKED
@@ -109,7 +110,7 @@ def parser() -> argparse.ArgumentParser:
     add_conf(explain)
     explain.add_argument("--limit", type=int, metavar="N", help="rows of evidence at most (50)")
     explain.add_argument("--json", action="store_true", help="print the explanation as JSON")
-    for of_moment in (at_command, compare_command, ready_command):
+    for of_moment in (at_command, compare_command, ready_command, whatif_command):
         of_moment.add(commands)
     text = "list the tables, or the columns of one table, with comments"
     tables_command.add(
@@ -271,6 +272,9 @@ def _command(args: argparse.Namespace) -> int:
     settings = load_settings(args.conf or step_commands.demo_conf(args.command))
     if args.command == "doctor":
         return _doctor(args, settings)
+    if args.command == "whatif":
+        whatif_command.run(args, settings)
+        return DONE
     if args.command == "explain":
         from mqreplay.cli.explain import print_explanation
 

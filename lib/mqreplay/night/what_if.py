@@ -13,10 +13,17 @@ from mqreplay.decisions.supposed_shares import COUNTED, decided_again, lists_see
 from mqreplay.decisions.supposed_suggestions import BY, COUNTS
 from mqreplay.decisions.suppositions import BrokerSetting, GroupConsumers, GroupStrategy, Supposition, TopicQueues
 from mqreplay.engines.engine import Engine
+from mqreplay.engines.local import LocalEngine
 from mqreplay.engines.passes import PassRunner
 from mqreplay.engines.shards import count_buckets, deal
+from mqreplay.errors import InputError
 from mqreplay.lake.buckets import buckets, columns_of
+from mqreplay.lake.row_filter import RowFilter
+from mqreplay.lake.scratch import scratch
 from mqreplay.lake.warehouse import Warehouse
+from mqreplay.moment.compare import days_of
+from mqreplay.moment.instant import Recorded, recorded
+from mqreplay.moment.what_if_moment import LostMaster, lost_master, reset_to
 from mqreplay.night.replay_day import days_read
 from mqreplay.replay.context import ReplayContext
 from mqreplay.replay.day import DESCRIPTIONS, Day, DayRows
@@ -27,6 +34,8 @@ from mqreplay.replay.what_if_passes import PULL_PASS, REBALANCE_PASS, Supposed, 
 from mqreplay.settings import Settings
 
 TABLES = ("broker_runtime",)
+LARGE = ("silver.pull", "silver.rebalance", "silver.consume", "silver.produce")
+SMALL_BYTES = 20 << 20
 REBALANCES = 50_000  # rows that a task decides again
 
 
@@ -70,6 +79,65 @@ def predict(
     strategies = settings.strategies
     owners = supposed_owners(lists, suppositions, strategies.groups, strategies.virtual_node_cnt)
     return Prediction(cluster, day, tuple(suppositions), shares.counted, owners, _pulls(runner, rows, shared).counted)
+
+
+@dataclass(frozen=True)
+class WhatIf:
+    """What a user supposes; texts are those of the command's options."""
+
+    suppositions: tuple[Supposition, ...]
+    lose_master: str | None = None
+    reset_to: str | None = None
+    group: str | None = None
+    at: str | None = None
+    day: str | None = None
+    cluster: str | None = None
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What would have been: of each thing that was supposed, None for others."""
+
+    cluster: str
+    prediction: Prediction | None
+    lost: LostMaster | None
+    reset: pl.DataFrame | None
+
+
+def what_if(root: str, settings: Settings, asked: WhatIf) -> Answer:
+    """Return what would have been, by the tables of a warehouse. Raises InputError."""
+    warehouse = Warehouse(root)
+    night = recorded(warehouse, asked.cluster)
+    at = None if asked.at is None else night.instant(asked.at, "--at")
+    prediction = lost = reset = None
+    if asked.suppositions:
+        day = _day(night, asked.day, at)
+        small = sum(warehouse.file_bytes(name, RowFilter(night.cluster)) for name in LARGE) < SMALL_BYTES
+        # Processes take a second to start: a small night is done before.
+        processes = 1 if small else settings.local.processes
+        with LocalEngine(scratch().folder, processes) as engine:
+            prediction = predict(warehouse, engine, night.cluster, day, settings, asked.suppositions, at)
+    if asked.lose_master is not None:
+        lost = lost_master(night, asked.lose_master, at or night.last)
+    if asked.reset_to is not None:
+        reset = reset_to(night, asked.group or "", night.instant(asked.reset_to, "--reset-to"), at or night.last)
+    return Answer(night.cluster, prediction, lost, reset)
+
+
+def _day(night: Recorded, text: str | None, at: dt.datetime | None) -> dt.date:
+    """Return the day to decide again. Raises InputError if it was not judged."""
+    judged = days_of(night)
+    if not judged:
+        raise InputError("no day has been judged; run `mqreplay nightly` first")
+    if text is None:
+        return judged[-1] if at is None else at.date()
+    try:
+        day = dt.date.fromisoformat(text)
+    except ValueError:
+        raise InputError(f"--day {text!r} is no day; write it as 2026-11-21") from None
+    if day not in judged:
+        raise InputError(f"--day {text} has not been judged; judged days: {judged[0]} to {judged[-1]}")
+    return day
 
 
 def _shares(runner: PassRunner, rows: DayRows, shared: Supposed) -> SupposedShares:

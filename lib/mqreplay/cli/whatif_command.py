@@ -1,0 +1,122 @@
+"""`mqreplay whatif`: the decisions of the night with another setting."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+from mqreplay.cli.arguments import add_conf, add_warehouse, with_examples
+from mqreplay.errors import InputError
+
+if TYPE_CHECKING:
+    from mqreplay.decisions.suppositions import Supposition
+    from mqreplay.settings import Settings
+
+DESCRIPTION = (
+    "Decide the night again with another setting: which queues would have moved, which readers a broker would have sent "
+    "to its slave, what the loss of a master or a reset of offsets would have cost. The same rules decide, on other "
+    "inputs; bounds are given where inputs are bounds. Nothing is changed anywhere."
+)
+EXAMPLES = with_examples(
+    "mqreplay whatif --set ratio=60 --broker broker-a --warehouse warehouse/night",
+    "mqreplay whatif --set strategy=AVG_BY_CIRCLE --group order-group --warehouse warehouse/night",
+    "mqreplay whatif --consumers +2 --group order-group --warehouse warehouse/night",
+    "mqreplay whatif --queues 16 --topic order-topic --warehouse warehouse/night",
+    "mqreplay whatif --lose-master broker-a --at 02:45 --warehouse warehouse/night",
+    "mqreplay whatif --reset-to 02:45 --group pay-group --warehouse warehouse/night",
+)
+RATIO, SLAVE_READ, STRATEGY = "ratio", "slaveReadEnable", "strategy"
+
+
+def add(commands: Any) -> None:
+    """Add the command."""
+    text = "decide the night again with another setting"
+    command = commands.add_parser("whatif", help=text, description=DESCRIPTION, **EXAMPLES)
+    add_warehouse(command)
+    add_conf(command)
+    command.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="ratio (accessMessageInMemoryMaxRatio) or slaveReadEnable of brokers; strategy of a group; repeatable",
+    )
+    command.add_argument("--broker", metavar="NAME", help="the broker of a setting; without it, all of them")
+    command.add_argument("--group", metavar="NAME", help="the consumer group of a strategy, of consumers or of a reset")
+    command.add_argument("--consumers", metavar="+N", help="consumers more than the group had, or fewer: +2, -1")
+    command.add_argument("--queues", type=int, metavar="N", help="queues of the topic on each of its brokers")
+    command.add_argument("--topic", metavar="NAME", help="the topic of --queues")
+    command.add_argument("--lose-master", metavar="BROKER", help="the master of this broker name fails at --at")
+    command.add_argument("--reset-to", metavar="TIME", help="the offsets of the group are reset to this time")
+    command.add_argument(
+        "--at", metavar="TIME", help="an instant in UTC; without it, the usual lists, or the last ones"
+    )
+    command.add_argument("--day", metavar="DAY", help="the day that is decided again; the last one without it")
+    command.add_argument("--cluster", metavar="NAME", help="the cluster, where the warehouse has several")
+    command.add_argument("--json", action="store_true", help="print one JSON object")
+
+
+def run(args: argparse.Namespace, settings: Settings) -> None:
+    """Print what would have been."""
+    from mqreplay.lake.existing import require_warehouse
+
+    require_warehouse(args.warehouse)
+    suppositions = suppositions_of(args)
+    if not suppositions and not args.lose_master and not args.reset_to:
+        raise InputError("nothing is supposed; name a setting: --set, --consumers, --queues, --lose-master, --reset-to")
+    from mqreplay.cli.terminal import note_interruption
+    from mqreplay.cli.whatif_text import print_whatif
+    from mqreplay.night.what_if import WhatIf, what_if
+
+    note_interruption(args.warehouse)
+    asked = WhatIf(tuple(suppositions), args.lose_master, args.reset_to, args.group, args.at, args.day, args.cluster)
+    print_whatif(what_if(args.warehouse, settings, asked), as_json=args.json)
+
+
+def suppositions_of(args: argparse.Namespace) -> list[Supposition]:
+    """Return what the options suppose. Raises InputError for options that do not fit together."""
+    from mqreplay.decisions.suppositions import GroupConsumers, TopicQueues
+
+    found: list[Supposition] = [_setting(text, args) for text in args.set]
+    if args.consumers is not None:
+        if not args.group:
+            raise InputError("--consumers needs --group")
+        found.append(GroupConsumers(args.group, _number(args.consumers)))
+    if args.queues is not None:
+        if not args.topic:
+            raise InputError("--queues needs --topic")
+        if args.queues < 1:
+            raise InputError(f"--queues is {args.queues}; a topic has 1 queue or more")
+        found.append(TopicQueues(args.topic, args.queues))
+    if args.reset_to and not args.group:
+        raise InputError("--reset-to needs --group")
+    return found
+
+
+def _setting(text: str, args: argparse.Namespace) -> Supposition:
+    from mqreplay.decisions.suppositions import RATIO as FULL_NAME
+    from mqreplay.decisions.suppositions import BrokerSetting, GroupStrategy
+
+    name, equals, value = text.partition("=")
+    if not equals or not value:
+        raise InputError(f"--set {text!r} has no value; write it as ratio=60")
+    if name == STRATEGY:
+        if not args.group:
+            raise InputError("--set strategy=... needs --group")
+        return GroupStrategy(args.group, value)
+    if name in (RATIO, FULL_NAME):
+        if not value.isdigit() or not 1 <= int(value) <= 100:
+            raise InputError(f"--set {text!r}: a ratio is a number of percent from 1 to 100")
+        return BrokerSetting(FULL_NAME, value, args.broker)
+    if name == SLAVE_READ:
+        if value.lower() not in ("true", "false"):
+            raise InputError(f"--set {text!r}: write true or false")
+        return BrokerSetting(SLAVE_READ, value, args.broker)
+    raise InputError(f"--set {text!r}: no decision depends on it; known are {RATIO}, {SLAVE_READ} and {STRATEGY}")
+
+
+def _number(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise InputError(f"--consumers {text!r} is no number; write it as +2 or -1") from None

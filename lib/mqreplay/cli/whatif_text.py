@@ -1,0 +1,140 @@
+"""What would have been, as text in the terminal or as JSON."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import polars as pl
+from rich.console import Console
+from rich.text import Text
+
+from mqreplay.decisions.supposed_shares import CHANGED, UNCHANGED, UNDETERMINED
+from mqreplay.lake.plain_rows import plain_rows
+from mqreplay.moment.what_if_moment import LostMaster
+from mqreplay.night.what_if import Answer, Prediction
+from mqreplay.printable import json_text, printable
+
+OUTCOMES = (UNCHANGED, CHANGED, UNDETERMINED)
+MOST_QUEUES = 40
+
+
+def print_whatif(answer: Answer, *, as_json: bool) -> None:
+    """Print the answer on stdout."""
+    if as_json:
+        print(json_text(as_plain(answer), indent=1, default=str))
+        return
+    console = Console(highlight=False)
+    console.print(Text(printable(answer.cluster), "bold"))
+    if answer.prediction is not None:
+        _print_prediction(console, answer.prediction)
+    if answer.lost is not None:
+        _print_lost(console, answer.lost)
+    if answer.reset is not None:
+        _print_reset(console, answer.reset)
+
+
+def as_plain(answer: Answer) -> dict[str, Any]:
+    """Return the answer as plain values."""
+    found: dict[str, Any] = {"cluster": answer.cluster}
+    if (prediction := answer.prediction) is not None:
+        found |= {"day": prediction.day, "supposed": [str(each) for each in prediction.suppositions]}
+        found |= {name: plain_rows(getattr(prediction, name)) for name in ("decided", "owners", "pulls")}
+    if answer.lost is not None:
+        found["lost_master"] = vars(answer.lost) | {"at": answer.lost.at.replace(tzinfo=None)}
+    if answer.reset is not None:
+        found["reset"] = plain_rows(answer.reset)
+    return found
+
+
+def _print_prediction(console: Console, found: Prediction) -> None:
+    for (group,), rows in found.decided.group_by("consumer_group", maintain_order=True):
+        counts = Counter({outcome: n for outcome, n in rows.group_by("outcome").agg(pl.col("rebalances").sum()).rows()})
+        total = sum(counts.values())
+        text = ", ".join(f"{counts[outcome]:,} {outcome}" for outcome in OUTCOMES if counts[outcome])
+        console.print(Text(printable(f"  {group}: {total:,} rebalances decided again: {text}")), soft_wrap=True)
+        reasons = rows.filter(pl.col("outcome") == UNDETERMINED)["reason"].drop_nulls().unique().sort().to_list()
+        for reason in reasons:
+            console.print(Text(printable(f"    undetermined: {reason}"), "yellow"), soft_wrap=True)
+        _print_owners(console, found.owners.filter(pl.col("consumer_group") == group))
+    if len(found.pulls):
+        _print_pulls(console, found.pulls)
+
+
+def _print_owners(console: Console, owners: pl.DataFrame) -> None:
+    before, first, last = (owners[name].to_list() for name in ("before", "after_first", "after_last"))
+    moved = [
+        sum(1 for a, b in zip(before, after, strict=True) if a is not None and b is not None and a != b)
+        for after in (first, last)
+    ]
+    bounds = f"{min(moved)}" if moved[0] == moved[1] else f"{min(moved)} to {max(moved)}, by where new ids sort"
+    added = sum(1 for a, b in zip(before, last, strict=True) if a is None and b is not None)
+    gone = sum(1 for a, b in zip(before, last, strict=True) if a is not None and b is None)
+    parts = [f"{bounds} of {len(owners)} queues would move"]
+    parts += [f"{added} new"] if added else []
+    parts += [f"{gone} gone: what they hold is consumed by nobody"] if gone else []
+    console.print(Text(f"    {', '.join(parts)}"), soft_wrap=True)
+    console.print(Text(printable(f"    queues of each member before: {_shares(before)}")), soft_wrap=True)
+    console.print(Text(printable(f"    queues of each member after:  {_shares(last)}")), soft_wrap=True)
+    rows = owners.filter(pl.col("before").ne_missing(pl.col("after_last"))).rows(named=True)
+    for row in rows[:MOST_QUEUES]:
+        queue = f"{row['topic']} {row['broker_name']} {row['queue_id']}"
+        text = f"    {queue}: {_named(row['before'])} to {_named(row['after_last'])}"
+        console.print(Text(printable(text), "dim"), soft_wrap=True)
+    if len(rows) > MOST_QUEUES:
+        console.print(Text(f"    ... and {len(rows) - MOST_QUEUES} more queues; --json has all", "dim"))
+
+
+def _shares(owners: list[list[str] | None]) -> str:
+    counted = Counter(client for held in owners for client in held or ())
+    return ", ".join(f"{client} {number}" for client, number in sorted(counted.items())) or "none"
+
+
+def _named(owners: list[str] | None) -> str:
+    return "no such queue" if owners is None else ", ".join(owners) or "nobody"
+
+
+def _print_pulls(console: Console, pulls: pl.DataFrame) -> None:
+    total = pulls.select(pl.sum("pulls", "unchanged", "changed", "undetermined")).row(0, named=True)
+    text = f"{total['unchanged']:,} unchanged, {total['changed']:,} changed, {total['undetermined']:,} undetermined"
+    console.print(Text(f"  {total['pulls']:,} answers to pulls decided again: {text}"), soft_wrap=True)
+    shown = pulls.filter((pl.col("to_slave") > 0) | (pl.col("to_slave_max") > 0))
+    for row in shown.iter_rows(named=True):
+        low, high = row["to_slave_min"], row["to_slave_max"]
+        after = f"{low:,}" if low == high else f"{low:,} to {high:,}"
+        what = f"sent to a slave {row['to_slave']:,} times, would be {after} times"
+        where = f"{row['consumer_group']} {row['topic']} on {row['broker_name']}"
+        console.print(Text(printable(f"    {where}: {what}, of {row['pulls']:,} answers")), soft_wrap=True)
+
+
+def _print_lost(console: Console, lost: LostMaster) -> None:
+    console.print(Text(printable(f"  the master of {lost.broker_name} fails at {lost.at:%Y-%m-%d %H:%M:%S} UTC")))
+    slaves = f"slave {', '.join(map(str, lost.slaves))} would serve its readers" if lost.slaves else "no slave answers"
+    console.print(Text(f"    {slaves}; nobody could commit offsets or send there until a master is back"))
+    readers = ", ".join(f"{group} {number}" for group, number in lost.readers.items()) or "none"
+    console.print(Text(printable(f"    queues read there: {readers}")), soft_wrap=True)
+    if lost.redelivered is None:
+        console.print(Text("    messages delivered again: unknown; copies of both offset files show it", "yellow"))
+    else:
+        again = {group: number for group, number in lost.redelivered.items() if number}
+        named = ", ".join(f"{group} {number:,}" for group, number in again.items()) or "none"
+        open_part = f" ({lost.unknown_queues} queues unknown)" if lost.unknown_queues else ""
+        console.print(Text(printable(f"    messages delivered again: {named}{open_part}")), soft_wrap=True)
+    bytes_lost = "unknown; mqreplay record polls it" if lost.lost_bytes is None else f"{lost.lost_bytes:,}"
+    console.print(Text(f"    bytes that no slave had: {bytes_lost}"))
+
+
+def _print_reset(console: Console, reset: pl.DataFrame) -> None:
+    if reset.is_empty():
+        console.print(Text("  the group has no committed offset", "yellow"))
+        return
+    low, high = reset["again_min"].sum(), reset["again_max"].sum()
+    unknown = int(reset["again_max"].is_null().sum())
+    bounds = f"{low:,}" if low == high else f"{low:,} to {high:,}"
+    more = f"; of {unknown} queues it is not known" if unknown else ""
+    console.print(Text(f"  {bounds} messages would be delivered again{more}"))
+    for row in reset.iter_rows(named=True):
+        again = "unknown" if row["again_max"] is None else f"{row['again_min'] or 0:,} to {row['again_max']:,}"
+        queue = f"{row['topic']} {row['broker_name']} {row['queue_id']}"
+        at = f"committed {row['committed']}, reset to {row['offset_min']} to {row['offset_max']}"
+        console.print(Text(printable(f"    {queue}: {again} ({at})"), "dim"), soft_wrap=True)

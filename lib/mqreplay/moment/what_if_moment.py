@@ -1,0 +1,104 @@
+"""What a loss of a master, or a reset of offsets, would have done at an instant of the night."""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import dataclass
+from typing import Any, Final
+
+import polars as pl
+
+from mqreplay.core.topic_route import MASTER_ID
+from mqreplay.moment.brokers import brokers_at
+from mqreplay.moment.instant import Recorded
+from mqreplay.moment.queues import GROUP_QUEUE, QUEUE, committed_at, queues_at, without_retry_topics
+
+MINUTE: Final = dt.timedelta(minutes=2)  # gold.failover_exposure has a row a minute
+REACH: Final = dt.timedelta(hours=1)  # between two polls of a topic at most
+
+
+@dataclass(frozen=True)
+class LostMaster:
+    """What the loss of a master at ``at`` would have cost; None: not known.
+
+    ``readers``: by consumer group its queues there. ``slaves``: those that answered. ``redelivered``: messages that
+    would be delivered again, by group; ``lost_bytes``: what no slave had copied, in bytes of the commit log.
+    """
+
+    broker_name: str
+    at: dt.datetime
+    slaves: list[int]
+    readers: dict[str, int]
+    redelivered: dict[str, int] | None
+    unknown_queues: int | None
+    lost_bytes: int | None
+
+
+def lost_master(recorded: Recorded, broker_name: str, at: dt.datetime) -> LostMaster:
+    """Return what the loss of a master would have cost: offsets and messages that its best slave lacked."""
+    brokers = brokers_at(recorded, at, broker_name).to_dicts()
+    slaves = [row for row in brokers if row["broker_id"] != MASTER_ID and row["up"]]
+    behind = [row["behind_bytes"] for row in slaves if row["behind_bytes"] is not None]
+    of_broker = pl.col("broker_name") == broker_name
+    rows = recorded.before("gold.failover_exposure", "minute_ts", at, MINUTE).filter(of_broker).sort("minute_ts")
+    exposed: dict[str, Any] = next(iter(rows.tail(1).collect().to_dicts()), {})
+    by_group = exposed.get("redelivered_by_group")
+    queues = without_retry_topics(queues_at(recorded, at)).filter(of_broker & (pl.col("owners").list.len() > 0))
+    counted = queues.group_by("consumer_group").agg(pl.len()).sort("consumer_group").rows()
+    return LostMaster(
+        broker_name,
+        at,
+        [row["broker_id"] for row in slaves],
+        {str(group): int(number) for group, number in counted},
+        None if by_group is None else dict(sorted(_pairs(by_group))),
+        exposed.get("unknown_queues"),
+        min(behind) if behind else None,
+    )
+
+
+def _pairs(by_group: Any) -> list[tuple[str, int]]:
+    """Return the entries of a map column, however polars gives them."""
+    items = by_group.items() if isinstance(by_group, dict) else ((each["key"], each["value"]) for each in by_group)
+    return [(str(group), int(number)) for group, number in items]
+
+
+def reset_to(recorded: Recorded, group: str, to: dt.datetime, at: dt.datetime) -> pl.DataFrame:
+    """Return what a reset of a group's offsets to the time ``to`` would deliver again, done at ``at``.
+
+    Columns: topic, broker_name, queue_id, committed (at ``at``), offset_min, offset_max, again_min, again_max.
+
+    A reset sets the offset of the first message stored at ``to`` or later: as many as the queue held then. The end of a
+    queue is known at polls and answers, so that the offset lies between the end before ``to`` and the one after. What
+    the group has not consumed yet is not delivered again. Null: not known.
+    """
+    committed = committed_at(recorded, at).filter(pl.col("consumer_group") == group).collect()
+    ends = pl.concat([_ends(recorded, to - REACH, to), _ends(recorded, to, to + REACH)])
+    low = ends.filter(pl.col("ts") <= to).group_by(QUEUE).agg(pl.col("end_offset").max().alias("offset_min"))
+    high = ends.filter(pl.col("ts") > to).group_by(QUEUE).agg(pl.col("end_offset").min().alias("offset_max"))
+    joined = committed.join(low, QUEUE, how="left").join(high, QUEUE, how="left")
+    bounded = joined.with_columns(pl.max_horizontal("offset_min", "offset_max").alias("offset_max"))
+    offset = pl.col("committed")
+    return bounded.select(
+        *GROUP_QUEUE[1:],
+        "committed",
+        "offset_min",
+        "offset_max",
+        pl.when(pl.col("offset_max").is_not_null()).then((offset - pl.col("offset_max")).clip(0)).alias("again_min"),
+        pl.when(pl.col("offset_min").is_not_null()).then((offset - pl.col("offset_min")).clip(0)).alias("again_max"),
+    ).sort("topic", "broker_name", "queue_id")
+
+
+def _ends(recorded: Recorded, since: dt.datetime, until: dt.datetime) -> pl.DataFrame:
+    """Return the ends of queues that masters stated after ``since``, up to ``until``: broker_name, topic, queue_id, ts,
+    end_offset."""
+    of_master = pl.col("broker_id") == MASTER_ID
+    polled = recorded.between("silver.topic_stats", "ts", since, until).filter(
+        of_master & pl.col("offsets").is_not_null()
+    )
+    each = polled.select("ts", "offsets").explode("offsets").unnest("offsets")
+    answered = recorded.between("silver.pull", "response_ts", since, until).filter(
+        of_master & pl.col("max_offset").is_not_null()
+    )
+    end = pl.col("max_offset").alias("end_offset")
+    both = [each.select(*QUEUE, "ts", end), answered.select(*QUEUE, pl.col("response_ts").alias("ts"), end)]
+    return pl.concat(both).collect()
