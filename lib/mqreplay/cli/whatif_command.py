@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from mqreplay.settings import Settings
 
 DESCRIPTION = (
-    "Decide the night again with another setting: which queues would have moved, which readers a broker would have sent "
-    "to its slave, what the loss of a master or a reset of offsets would have cost. The same rules decide, on other "
+    "Decide the night again with another setting: which queues would have moved, which readers a broker would have "
+    "sent to its slave, what the loss of a master or a reset of offsets would have cost. The same rules decide, on other "
     "inputs; bounds are given where inputs are bounds. Nothing is changed anywhere."
 )
 EXAMPLES = with_examples(
@@ -48,9 +48,7 @@ def add(commands: Any) -> None:
     command.add_argument("--topic", metavar="NAME", help="the topic of --queues")
     command.add_argument("--lose-master", metavar="BROKER", help="the master of this broker name fails at --at")
     command.add_argument("--reset-to", metavar="TIME", help="the offsets of the group are reset to this time")
-    command.add_argument(
-        "--at", metavar="TIME", help="an instant in UTC; without it, the usual lists, or the last ones"
-    )
+    command.add_argument("--at", metavar="TIME", help="an instant in UTC; without it, the usual lists, or the end")
     command.add_argument("--day", metavar="DAY", help="the day that is decided again; the last one without it")
     command.add_argument("--cluster", metavar="NAME", help="the cluster, where the warehouse has several")
     command.add_argument("--json", action="store_true", help="print one JSON object")

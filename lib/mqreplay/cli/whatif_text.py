@@ -49,7 +49,9 @@ def as_plain(answer: Answer) -> dict[str, Any]:
 
 def _print_prediction(console: Console, found: Prediction) -> None:
     for (group,), rows in found.decided.group_by("consumer_group", maintain_order=True):
-        counts = Counter({outcome: n for outcome, n in rows.group_by("outcome").agg(pl.col("rebalances").sum()).rows()})
+        counts: Counter[str] = Counter()
+        for outcome, number in rows.select("outcome", "rebalances").rows():
+            counts[outcome] += number
         total = sum(counts.values())
         text = ", ".join(f"{counts[outcome]:,} {outcome}" for outcome in OUTCOMES if counts[outcome])
         console.print(Text(printable(f"  {group}: {total:,} rebalances decided again: {text}")), soft_wrap=True)

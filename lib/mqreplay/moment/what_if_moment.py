@@ -92,9 +92,8 @@ def _ends(recorded: Recorded, since: dt.datetime, until: dt.datetime) -> pl.Data
     """Return the ends of queues that masters stated after ``since``, up to ``until``: broker_name, topic, queue_id, ts,
     end_offset."""
     of_master = pl.col("broker_id") == MASTER_ID
-    polled = recorded.between("silver.topic_stats", "ts", since, until).filter(
-        of_master & pl.col("offsets").is_not_null()
-    )
+    stats = recorded.between("silver.topic_stats", "ts", since, until)
+    polled = stats.filter(of_master & pl.col("offsets").is_not_null())
     each = polled.select("ts", "offsets").explode("offsets").unnest("offsets")
     answered = recorded.between("silver.pull", "response_ts", since, until).filter(
         of_master & pl.col("max_offset").is_not_null()
