@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 DESCRIPTION = (
     "Decide the night again with another setting: which queues would have moved, which readers a broker would have "
-    "sent to its slave, what the loss of a master or a reset of offsets would have cost. The same rules decide, on other "
-    "inputs; bounds are given where inputs are bounds. Nothing is changed anywhere."
+    "sent to its slave, what the loss of a master or a reset of offsets would have cost. The same rules decide, on "
+    "other inputs; bounds are given where inputs are bounds. Nothing is changed anywhere."
 )
 EXAMPLES = with_examples(
     "mqreplay whatif --set ratio=60 --broker broker-a --warehouse warehouse/night",

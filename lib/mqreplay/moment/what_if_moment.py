@@ -9,9 +9,10 @@ from typing import Any, Final
 import polars as pl
 
 from mqreplay.core.topic_route import MASTER_ID
+from mqreplay.evidence.arrays.keys import QUEUE
 from mqreplay.moment.brokers import brokers_at
 from mqreplay.moment.instant import Recorded
-from mqreplay.moment.queues import GROUP_QUEUE, QUEUE, committed_at, queues_at, without_retry_topics
+from mqreplay.moment.queues import GROUP_QUEUE, committed_at, queues_at, without_retry_topics
 
 MINUTE: Final = dt.timedelta(minutes=2)  # gold.failover_exposure has a row a minute
 REACH: Final = dt.timedelta(hours=1)  # between two polls of a topic at most
