@@ -1,0 +1,149 @@
+"""The state of each group and broker at each instant of a night, and what their parts of the page show."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+
+import polars as pl
+
+from mqreplay.report.cursor.brokers import Broker, broker_settings, broker_states
+from mqreplay.report.cursor.instants import Steps, counted_steps, ms_between
+from mqreplay.report.cursor.queues import GROUP, LINE, SLOTS, QueueFrames, queue_frames, slot_ms
+from mqreplay.report.data import Row
+from mqreplay.report.pictures.night import NightSpan, PictureData
+
+OF_TOPIC = [GROUP, "topic"]
+
+
+@dataclass
+class GroupStates:
+    """A group over the night.
+
+    ``members`` and ``without_owner`` are counts at instants, ``lag`` the messages at each slot, by topic; None: not
+    known. ``sessions`` are rows of members; ``queues`` counts those of each topic and broker.
+    """
+
+    name: str
+    members: Steps = field(default_factory=lambda: [0, 0])
+    without_owner: Steps = field(default_factory=lambda: [0, 0])
+    shares_queues: bool = True
+    lag: dict[str, list[int | None]] = field(default_factory=dict)
+    sessions: list[Row] = field(default_factory=list)
+    queues: dict[tuple[str, str], int] = field(default_factory=dict)
+    strategies: list[str] = field(default_factory=list)
+
+    @property
+    def whole_lag(self) -> list[int | None]:
+        """Return the lag at each slot over all topics; None where it is not known of one of them."""
+        slots = zip(*self.lag.values(), strict=True)
+        return [None if None in each else sum(lag or 0 for lag in each) for each in slots]
+
+    @property
+    def most_lag(self) -> int | None:
+        """Return the greatest lag of the night."""
+        return max((lag for lag in self.whole_lag if lag is not None), default=None)
+
+
+@dataclass
+class NightStates:
+    """All states of a night. ``slot`` is the milliseconds between two instants at which lag is known."""
+
+    night: NightSpan
+    slot: int
+    groups: dict[str, GroupStates] = field(default_factory=dict)
+    brokers: dict[Broker, Steps] = field(default_factory=dict)
+    settings: dict[Broker, dict[str, str]] = field(default_factory=dict)
+
+    @property
+    def last(self) -> int:
+        """Return the milliseconds from the first to the last instant."""
+        return ms_between(self.night.first, self.night.last)
+
+
+def night_states(view: PictureData) -> NightStates:
+    """Read the states of a night."""
+    frames = queue_frames(view)
+    states = NightStates(view.night, slot_ms(view.night.seconds))
+    states.brokers, states.settings = broker_states(view), broker_settings(view)
+    groups = states.groups
+
+    def group(name: str) -> GroupStates:
+        return groups.setdefault(name, GroupStates(name))
+
+    for row in frames.members.iter_rows(named=True):
+        group(row[GROUP]).sessions.append(row)
+    for name, changes in _member_changes(frames).items():
+        group(name).members = counted_steps(changes, states.last)
+        group(name).shares_queues = all(row["shares_queues"] is not False for row in group(name).sessions)
+    for name, changes in _orphan_changes(frames).items():
+        group(name).without_owner = counted_steps(changes, states.last)
+    for (name, topic), lag in _lag_slots(frames, SLOTS + 1).items():
+        group(name).lag[topic] = lag
+    queues = pl.concat([frames.known.select(LINE), frames.held.select(LINE)]).unique()
+    for name, topic, broker, count in queues.group_by(GROUP, "topic", "broker_name").len().sort(pl.all()).iter_rows():
+        group(name).queues[topic, broker] = count
+    for name, strategy in _strategies(view).iter_rows():
+        if name in groups:
+            groups[name].strategies.append(strategy)
+    states.groups = dict(sorted(groups.items()))
+    return states
+
+
+def _member_changes(frames: QueueFrames) -> dict[str, list[tuple[int, int]]]:
+    """Return when clients joined and left; sessions of one client that touch are one."""
+    found: dict[str, list[tuple[int, int]]] = defaultdict(list)
+    ends: dict[tuple[str, str], int] = {}
+    for name, client, begin, end in frames.members.select(GROUP, "client_id", "begin", "end").iter_rows():
+        since = max(begin, ends.get((name, client), begin))
+        if end > since:
+            found[name] += [(since, 1), (end, -1)]
+            ends[name, client] = end
+    return found
+
+
+def _orphan_changes(frames: QueueFrames) -> dict[str, list[tuple[int, int]]]:
+    """Return when queues that a group is known to read lose their owner (1) and get one (-1)."""
+    since = frames.known.select(GROUP, pl.col("since").alias("at"), pl.lit(1).alias("change"))
+    held = frames.held.join(frames.known, LINE).filter(pl.col("end") > pl.col("since"))
+    begins = held.select(GROUP, pl.max_horizontal("begin", "since").alias("at"), pl.lit(-1).alias("change"))
+    ends = held.select(GROUP, pl.col("end").alias("at"), pl.lit(1).alias("change"))
+    found: dict[str, list[tuple[int, int]]] = defaultdict(list)
+    for name, at, change in pl.concat([since, begins, ends]).sort(GROUP, "at").iter_rows():
+        found[name].append((at, change))
+    return found
+
+
+def _lag_slots(frames: QueueFrames, slots: int) -> dict[tuple[str, str], list[int | None]]:
+    """Return the lag of each group and topic at each slot; None where it is not known of a queue that is known then.
+
+    The sums of lag and of unknown queues change with each queue's own values: their differences are added up.
+    """
+    before = pl.col("lag").shift(1).over(LINE)
+    is_first = pl.col("slot").cum_count().over(LINE) == 1
+    change = pl.col("lag").fill_null(0) - before.fill_null(0)
+    was_unknown = before.is_null() & ~is_first
+    unknown = pl.col("lag").is_null().cast(pl.Int64) - was_unknown.cast(pl.Int64)
+    changes = frames.lag.filter(pl.col("slot") < slots).with_columns(change.alias("change"), unknown.alias("unknown"))
+    no_offset = frames.known.join(frames.lag.select(LINE).unique(), LINE, how="anti")
+    found: dict[tuple[str, str], list[int | None]] = {}
+    never = set(no_offset.select(OF_TOPIC).unique().rows())
+    by_slot = changes.group_by(*OF_TOPIC, "slot").agg(pl.col("change", "unknown").sum()).sort(*OF_TOPIC, "slot")
+    seen: dict[tuple[str, str], list[tuple[int, int, int]]] = defaultdict(list)
+    for name, topic, slot, more, lacking in by_slot.iter_rows():
+        seen[name, topic].append((slot, more, lacking))
+    for key, steps in seen.items():
+        lag, lacking = 0, 0
+        values: list[int | None] = [None] * slots
+        for number, (slot, more, less) in enumerate(steps):
+            lag, lacking = lag + more, lacking + less
+            until = steps[number + 1][0] if number + 1 < len(steps) else slots
+            if not lacking and key not in never:
+                values[slot:until] = [lag] * (until - slot)
+        found[key] = values
+    return found
+
+
+def _strategies(view: PictureData) -> pl.DataFrame:
+    rows = view.rows("gold.allocation", "rebalance_ts").filter(pl.col("strategy").is_not_null())
+    return rows.select(GROUP, "strategy").unique().sort(GROUP, "strategy").collect()
