@@ -14,8 +14,10 @@ from markupsafe import Markup
 
 from mqreplay import __version__
 from mqreplay.report.coverage import NAMES, most_helpful
+from mqreplay.report.cursor.places import COLUMNS, TITLES
 from mqreplay.report.data import CAP, MOST_FINDINGS, SEVERITIES, ReportData, Row
 from mqreplay.report.finding_tree import nested
+from mqreplay.report.place_anchor import Place
 from mqreplay.report.text import clock, counted, instant, iso, lasting, number, span, visible, with_code
 from mqreplay.report.verdict import level, verdict
 
@@ -27,6 +29,8 @@ PLACES = (
     ("queue_id", "queue"),
     ("client_id", "client"),
 )
+STYLES = ("style.css", "pictures.css", "cursor.css")
+SCRIPTS = ("report.js", "cursor.js", "timeline.js")
 FILTERS = (("kind", "kind"), ("consumer_group", "group"), ("topic", "topic"), ("broker_name", "broker"))
 SIGNS = {"failed": "✕", "critical": "◆", "warning": "▲", "unknown": "?", "info": "●", "quiet": "✓", "none": "·"}
 
@@ -38,13 +42,13 @@ def build_report(data: ReportData) -> str:
     counts = {s: sum(f["severity"] == s for f in findings) for s in SEVERITIES}
     failed = [e for e in data.expectations if not e["passed"]]
     total = data.findings_total if data.findings_total is not None else len(findings)
-    style, script = resource("style.css") + resource("pictures.css"), resource("report.js")
+    style, script = "".join(map(resource, STYLES)), "".join(map(resource, SCRIPTS))
     context: dict[str, Any] = {
         "data": data,
         "style": Markup(style),
         "script": Markup(script),
         "policy": policy(style, script),
-        "roots": nested(shown, data.evidence, data.pictures),
+        "roots": nested(shown, data.evidence, data.pictures, data.what_if),
         "shown": len(shown),
         "total": total,
         "choices": {key: sorted({str(f[key]) for f in shown if f[key] is not None}) for key, _ in FILTERS},
@@ -61,6 +65,8 @@ def build_report(data: ReportData) -> str:
         "lasted": lasting(data.first_ts, data.last_ts),
         "failed": failed,
         "held": [e for e in data.expectations if e["passed"]],
+        "anchors": {part.place: part.anchor for part in data.parts},
+        "drawn": {part.place: [p for p in data.pictures if part.place in p.places] for part in data.parts},
         "sections": sections(data, total, len(failed)),
     }
     page = environment().get_template("report.html").render(context)
@@ -96,6 +102,7 @@ def sections(data: ReportData, findings: int, failed: int) -> list[tuple[str, st
     all_ = [
         ("findings", "Findings", counted(findings, "finding")),
         ("pictures", "The night in pictures", counted(sum(p.why_empty is None for p in data.pictures), "picture")),
+        ("places", "Groups, brokers and topics", counted(len(data.parts), "part")),
         ("coverage", "What was judged", "what was judged"),
         ("offsets", "Breaks of offsets", counted(data.breaks.total, "offset break")),
         ("gaps", "Missing evidence", counted(data.gaps.total, "gap")),
@@ -103,7 +110,8 @@ def sections(data: ReportData, findings: int, failed: int) -> list[tuple[str, st
         ("expectations", "Expectations", f"{counted(failed, 'expectation')} failed" if failed else "expectations"),
         ("files", "Files", counted(seen, "file")),
     ]
-    return [each for each in all_ if each[0] != "pictures" or data.pictures]
+    without = {"pictures": not data.pictures, "places": not data.parts}
+    return [each for each in all_ if not without.get(each[0])]
 
 
 def one_day(data: ReportData) -> dt.date | None:
@@ -142,6 +150,7 @@ def environment() -> Environment:
         "clock": clock,
         "instant": instant,
         "iso": iso,
+        "as_head": lambda text: (text, ""),
     }
     environment.globals |= {
         "version": __version__,
@@ -150,6 +159,9 @@ def environment() -> Environment:
         "signs": SIGNS,
         "decisions": NAMES,
         "places": PLACES,
+        "part_titles": TITLES,
+        "place_of": Place,
+        "kinds_of": {column: kind for kind, column in COLUMNS.items()},
         "filters": FILTERS,
     }
     return environment

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Sequence
+from typing import Any
 
 import polars as pl
 
 from mqreplay.lake.last_day import of_last_day
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.report.coverage import coverage
+from mqreplay.report.cursor.json_text import json_text
+from mqreplay.report.cursor.places import parts_of, group_order
+from mqreplay.report.cursor.states import night_states
 from mqreplay.report.data import CAP, MOST_FINDINGS, SEVERITIES, Listing, ReportData, Row
 from mqreplay.report.evidence_rows import evidence_of
-from mqreplay.report.pictures import pictures
+from mqreplay.report.pictures import Picture, pictures
+from mqreplay.report.pictures.night import PictureData, recorded_nights
+from mqreplay.report.what_if_commands import what_if_commands
 from mqreplay.report.window import Window
 
 MOST = 5_000  # findings and failures that are read at all: they are counted by severity, and one page shows CAP
@@ -30,6 +36,7 @@ def collect(warehouse: Warehouse, cluster: str, since: dt.date | None = None) ->
     shown = findings[:MOST_FINDINGS]
     first = [row["first_ts"] for row in files if row["first_ts"] is not None]
     last = [row["last_ts"] for row in files if row["last_ts"] is not None]
+    drawn = pictures(warehouse, cluster, shown)
     return ReportData(
         cluster=cluster,
         since=since,
@@ -39,7 +46,8 @@ def collect(warehouse: Warehouse, cluster: str, since: dt.date | None = None) ->
         findings_total=total,
         evidence=evidence_of(warehouse, cluster, shown, SHOWN_EVIDENCE if len(shown) <= MANY else SHOWN_OF_MANY),
         coverage=coverage(warehouse, cluster, since),
-        pictures=pictures(warehouse, cluster, shown),
+        pictures=drawn,
+        **_night(warehouse, cluster, shown, drawn),
         judgements=_judgements(here("gold.judgement")),
         breaks=_breaks(here("gold.offset_continuity")),
         gaps=_gaps(here("gold.replay_gap")),
@@ -53,6 +61,23 @@ def _findings(findings: pl.LazyFrame) -> tuple[list[Row], int]:
     worst = place_among("severity", SEVERITIES)
     kept = of_last_day(findings, "finding_id").sort(worst, "from_ts", "kind", "finding_id").collect()
     return kept.head(MOST).to_dicts(), kept.height
+
+
+def _night(warehouse: Warehouse, cluster: str, findings: list[Row], drawn: Sequence[Picture]) -> dict[str, Any]:
+    """Return the states of the last night, its parts, and what-if commands of its findings."""
+    nights = recorded_nights(warehouse, cluster)
+    if not nights:
+        return {}
+    view = PictureData.of_night(warehouse, cluster, nights[-1], findings)
+    states = night_states(view)
+    parts = parts_of(states, findings, [place for picture in drawn for place in picture.places])
+    anchors = {part.place: part.anchor for part in parts}
+    commands = {f["finding_id"]: what_if_commands(f, states) for f in findings}
+    return {
+        "states": json_text(states, group_order(states, view.findings), view.findings, anchors),
+        "parts": parts,
+        "what_if": {finding_id: made for finding_id, made in commands.items() if made},
+    }
 
 
 def _expectations(results: pl.LazyFrame) -> list[Row]:

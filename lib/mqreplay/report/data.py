@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from mqreplay.report.coverage import Coverage
+    from mqreplay.report.cursor.places import Part
     from mqreplay.report.evidence_rows import EvidenceRows
     from mqreplay.report.pictures import Picture
 
@@ -41,7 +42,8 @@ class ReportData:
 
     ``judgements`` counts the decisions of a table by judgement and reason, ``files`` the files by kind and status.
     ``coverage`` says what was judged. ``evidence`` has the rows of a finding by its id. ``since`` is the first day that
-    is shown; None: all are.
+    is shown; None: all are. ``states`` is the state at each instant of the night as JSON, ``parts`` are its groups, brokers
+    and topics, ``what_if`` has commands by the id of a finding.
     """
 
     cluster: str
@@ -53,6 +55,9 @@ class ReportData:
     evidence: dict[str, EvidenceRows] = field(default_factory=dict)
     coverage: list[Coverage] = field(default_factory=list)
     pictures: list[Picture] = field(default_factory=list)
+    states: str = ""
+    parts: list[Part] = field(default_factory=list)
+    what_if: dict[str, list[str]] = field(default_factory=dict)
     judgements: list[Row] = field(default_factory=list)
     breaks: Listing = field(default_factory=Listing)
     gaps: Listing = field(default_factory=Listing)

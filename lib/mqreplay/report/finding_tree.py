@@ -17,12 +17,13 @@ DEEPEST = 3  # levels of effects; deeper ones are shown at this level
 class FindingView:
     """A finding, what follows from it, its evidence, and the pictures that mark it.
 
-    ``cause`` is the id of a cause that is not on the page.
+    ``what_if`` are commands that suppose another setting. ``cause`` is the id of a cause that is not on the page.
     """
 
     row: Row
     evidence: EvidenceRows = field(default_factory=EvidenceRows)
     pictures: list[Picture] = field(default_factory=list)
+    what_if: list[str] = field(default_factory=list)
     effects: list[FindingView] = field(default_factory=list)
     cause: str | None = None
 
@@ -50,7 +51,10 @@ class FindingView:
 
 
 def nested(
-    findings: Sequence[Row], evidence: Mapping[str, EvidenceRows] | None = None, pictures: Iterable[Picture] = ()
+    findings: Sequence[Row],
+    evidence: Mapping[str, EvidenceRows] | None = None,
+    pictures: Iterable[Picture] = (),
+    what_if: Mapping[str, list[str]] | None = None,
 ) -> list[FindingView]:
     """Return the findings without a cause on the page, the worst first, with all others below them.
 
@@ -63,6 +67,9 @@ def nested(
         for finding_id in picture.links:
             if finding_id in views:
                 views[finding_id].pictures.append(picture)
+    for finding_id, commands in (what_if or {}).items():
+        if finding_id in views:
+            views[finding_id].what_if = commands
     roots: list[FindingView] = []
     for view in views.values():
         chain = _causes(view, views)

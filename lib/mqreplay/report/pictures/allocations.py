@@ -127,7 +127,7 @@ def _panel(drawing: Drawing, pair: Pair, columns: list[_Column], findings: list[
     clients = sorted({c for column in shown for c in column.held} | set(before))
     width = PLOT / max(len(shown), 3)
     drawing.y += 6
-    drawing.text(8, drawing.y + 11, f"{pair[0]} · {pair[1]}", "p-t p-strong", LEFT + 100)
+    drawing.pair(pair[0], pair[1], drawing.y + 11, LEFT + 100)
     for finding, x in zip(findings[:6], range(LEFT + 130, LEFT + PLOT, 90), strict=False):
         _finding_mark(drawing, finding, x, drawing.y + 7)
     drawing.y += 20

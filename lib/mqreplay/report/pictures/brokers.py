@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import polars as pl
 
 from mqreplay.report.data import Row
-from mqreplay.report.pictures.drawing import Drawing, at
+from mqreplay.report.pictures.drawing import NIGHT_AXIS, Drawing, at
 from mqreplay.report.pictures.night import PictureData
 from mqreplay.report.pictures.picture import Picture
 from mqreplay.report.pictures.scales import LEFT, PLOT, TimeScale, text_width
@@ -53,7 +53,7 @@ def draw_brokers(view: PictureData) -> Picture:
     drawing = Drawing(TITLE, TimeScale(view.night))
     for broker in shown:
         _draw_row(drawing, broker)
-    drawing.time_axis(4)
+    drawing.time_axis(NIGHT_AXIS)
     drawing.legend(
         [
             ("p-up", "answers"),
@@ -76,7 +76,7 @@ def _draw_row(drawing: Drawing, broker: _Broker) -> None:
     drawing.y += 3
     drawing.finding_strip(broker.findings)
     y = drawing.y + 2
-    drawing.text(8, y + 8, broker.name, "p-t p-strong", LEFT - 20)
+    drawing.place("broker", broker.name, 8, y + 8, "p-t p-strong", LEFT - 20)
     drawing.text(8, y + 23, broker.role, "p-t p-small p-dim")
     drawing.path(f"M{LEFT} {y + BAR / 2:g}H{LEFT + PLOT}", "p-unknown")
     for run in broker.runs:

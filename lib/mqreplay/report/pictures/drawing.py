@@ -9,10 +9,12 @@ from dataclasses import dataclass, field
 from markupsafe import Markup
 
 from mqreplay.report.data import Row
+from mqreplay.report.place_anchor import Place, anchor
 from mqreplay.report.pictures.picture import Picture
 from mqreplay.report.pictures.scales import LEFT, PLOT, WIDTH, TimeScale, shorten, text_width
 from mqreplay.report.text import span, visible
 
+NIGHT_AXIS = 4  # where the grid of an axis of the whole night begins
 AXIS = 24  # height of the time axis
 STRIP = 13  # height of a line of finding marks
 MOST_STRIPS = 3  # lines of finding marks in one panel
@@ -32,7 +34,9 @@ class Drawing:
     y: float = 4
     parts: list[Markup] = field(default_factory=list)
     links: dict[str, None] = field(default_factory=dict)  # ids of the findings that are marked
+    places: dict[Place, None] = field(default_factory=dict)  # groups, topics and brokers that are named
     linked: bool = False
+    timed: bool = False  # all of it lies on the time axis of the night
     severities: set[str] = field(default_factory=set)  # of the findings that are marked
 
     def add(self, template: str, **values: object) -> None:
@@ -56,6 +60,25 @@ class Drawing:
         shown = whole if width is None else shorten(whole, width)
         more = Markup("<title>{}</title>").format(whole) if shown != whole else ""
         self.add('<text class="{css}" x="{x}" y="{y}">{shown}{more}</text>', css=css, x=x, y=y, shown=shown, more=more)
+
+    def place(self, kind: str, name: str, x: float, y: float, css: str, width: float) -> None:
+        """Append the name of a group, topic or broker that leads to its part of the page."""
+        if name.startswith("%"):
+            self.text(x, y, name, css, width)
+            return
+        place = Place(kind, name)
+        self.places[place] = None
+        self.linked = True
+        href = f"#{anchor(place)}"
+        self.add('<a class="p-place" href="{href}" aria-label="{kind} {name}">', href=href, kind=kind, name=name)
+        self.text(x, y, name, css, width)
+        self.close_link()
+
+    def pair(self, group: str, topic: str, y: float, width: float) -> None:
+        """Append the names of a group and a topic on one line."""
+        room = min(text_width(group, 13) + 10, width * 0.6)
+        self.place("group", group, 8, y, "p-t p-strong", room)
+        self.place("topic", topic, 14 + room, y, "p-t p-dim", width - room)
 
     def open_link(self, finding: Row, what: str | None = None) -> None:
         """Begin a link to a finding; close_link ends it. The tooltip is the finding, or ``what``."""
@@ -117,9 +140,10 @@ class Drawing:
     def time_axis(self, top: float) -> None:
         """Draw the time axis below everything that begins at ``top``, with a grid behind it."""
         grid: list[Markup] = []
+        self.timed = self.timed or top == NIGHT_AXIS
         for x, label in self.times.ticks():
             grid.append(Markup('<path class="p-grid" d="M{:g} {:g}V{:g}"/>').format(x, top, self.y))
-            self.add('<text class="p-t p-dim p-mid" x="{x}" y="{y}">{label}</text>', x=x, y=self.y + 17, label=label)
+            self.add('<text class="p-t p-dim p-mid p-tick" x="{x}" y="{y}">{label}</text>', x=x, y=self.y + 17, label=label)
         self.add('<path class="p-axis" d="M{a} {y}H{b}"/>', a=LEFT, b=LEFT + PLOT, y=self.y)
         self.text(8, self.y + 17, "time (UTC)", "p-t p-dim")
         self.parts[:0] = grid
@@ -134,6 +158,7 @@ class Drawing:
             return
         x, line = 8.0, 20
         self.y += 6
+        self.parts.append(Markup('<g class="p-legend">'))
         for css, words in entries:
             width = 22 + text_width(words, 12) + 18
             if x + width > WIDTH and x > 8:
@@ -149,17 +174,19 @@ class Drawing:
                 self.hatch(x, self.y + 2, 16, 11, "p-hatch")
             self.text(x + 22, self.y + 12, words, "p-t p-small")
             x += width
+        self.parts.append(Markup("</g>"))
         self.y += line
 
     def svg(self) -> Markup:
         """Return the whole picture. Links make it a group: what has the role img hides its parts from a reader."""
         role = "group" if self.linked else "img"
-        head = Markup('<svg class="picture" viewBox="0 0 {} {:g}" role="{}" aria-label="{}">')
-        return head.format(WIDTH, self.y, role, visible(self.label)) + Markup("\n").join(self.parts) + Markup("</svg>")
+        css = "picture timed" if self.timed else "picture"
+        head = Markup('<svg class="{}" viewBox="0 0 {} {:g}" role="{}" aria-label="{}">')
+        return head.format(css, WIDTH, self.y, role, visible(self.label)) + Markup("\n").join(self.parts) + Markup("</svg>")
 
     def picture(self, name: str, title: str, caption: str, cut: str | None = None, sql: str = "") -> Picture:
         """Return what was drawn as a picture of the page."""
-        return Picture(name, title, caption, self.svg(), cut, sql=sql if cut else "", links=tuple(self.links))
+        return Picture(name, title, caption, self.svg(), cut, sql=sql if cut else "", links=tuple(self.links), places=tuple(self.places))
 
 
 def at(moment: dt.datetime) -> str:

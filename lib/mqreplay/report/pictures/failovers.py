@@ -77,7 +77,8 @@ def _panel(drawing: Drawing, failover: Failover, rows: list[Row], findings: list
     drawing.times = TimeScale(NightSpan(first - margin, last + margin))
     role = "master" if broker_id == 0 else f"slave, id {broker_id}"
     drawing.y += 6
-    drawing.text(8, drawing.y + 11, f"{name} · {role}", "p-t p-strong", LEFT + 100)
+    drawing.place("broker", name, 8, drawing.y + 11, "p-t p-strong", LEFT - 20)
+    drawing.text(LEFT, drawing.y + 11, role, "p-t p-dim", 200)
     drawing.y += 18
     drawing.finding_strip(findings)
     top = drawing.y

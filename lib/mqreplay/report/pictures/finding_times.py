@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mqreplay.report.data import Row
-from mqreplay.report.pictures.drawing import Drawing
+from mqreplay.report.pictures.drawing import NIGHT_AXIS, Drawing
 from mqreplay.report.pictures.night import PictureData
 from mqreplay.report.pictures.picture import Picture
 from mqreplay.report.pictures.scales import LEFT, PLOT, TimeScale
@@ -38,7 +38,7 @@ def draw_finding_times(view: PictureData) -> Picture:
         left_out += drawing.finding_strip(found, MOST_LINES)
         drawing.y = max(drawing.y + 3, top + 20)
         drawing.path(f"M8 {drawing.y:g}H{LEFT + PLOT}", "p-rule")
-    drawing.time_axis(4)
+    drawing.time_axis(NIGHT_AXIS)
     drawing.legend([])
     cut = f"{counted(left_out, 'finding')} not marked; the list below has them." if left_out else None
     return drawing.picture("when", TITLE, CAPTION, cut)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from mqreplay.report.data import Row
-from mqreplay.report.pictures.drawing import Drawing, at
+from mqreplay.report.pictures.drawing import NIGHT_AXIS, Drawing, at
 from mqreplay.report.pictures.night import PictureData
 from mqreplay.report.pictures.picture import Picture
 from mqreplay.report.pictures.queue_ends import ends_of_queues
@@ -40,7 +40,7 @@ def draw_lag(view: PictureData) -> Picture:
     for group, topic in drawn:
         findings = [f for f in view.findings_of(consumer_group=group, topic=topic) if f["consumer_group"] is not None]
         _panel(drawing, view, (group, topic), lags[group, topic], findings)
-    drawing.time_axis(4)
+    drawing.time_axis(NIGHT_AXIS)
     drawing.legend([])
     left_out = total - len(drawn)
     cut = (
@@ -59,8 +59,8 @@ def _panel(
     most = max(v for v in lags if v is not None)
     scale = ValueScale(0, round_up(most), top, HEIGHT)
     peak = view.bucket_start(lags.index(most), SLOTS)
-    drawing.text(8, top + 10, pair[0], "p-t p-strong", LEFT - 50)
-    drawing.text(8, top + 25, pair[1], "p-t p-small p-dim", LEFT - 50)
+    drawing.place("group", pair[0], 8, top + 10, "p-t p-strong", LEFT - 50)
+    drawing.place("topic", pair[1], 8, top + 25, "p-t p-small p-dim", LEFT - 50)
     drawing.text(8, top + 40, f"{short(most)} at {at(peak)}", "p-t p-small", LEFT - 50)
     drawing.add(
         '<text class="p-t p-small p-dim p-end" x="{x}" y="{y}">{t}</text>', x=LEFT - 6, y=top + 9, t=short(scale.high)

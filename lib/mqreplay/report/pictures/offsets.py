@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import polars as pl
 
 from mqreplay.report.data import Row
-from mqreplay.report.pictures.drawing import Drawing, at
+from mqreplay.report.pictures.drawing import NIGHT_AXIS, Drawing, at
 from mqreplay.report.pictures.night import PictureData
 from mqreplay.report.pictures.picture import Picture
 from mqreplay.report.pictures.queue_ends import ends_of_queues
@@ -53,7 +53,7 @@ def draw_offsets(view: PictureData) -> Picture:
     drawing = Drawing(TITLE, TimeScale(view.night))
     for curve in curves:
         _panel(drawing, view, curve)
-    drawing.time_axis(4)
+    drawing.time_axis(NIGHT_AXIS)
     drawing.legend([("p-line-box", "committed offset"), ("p-end-box", "end of the queue"), ("p-break", "break")])
     left_out = broken - sum(bool(curve.breaks) for curve in curves)
     cut = f"{counted(left_out, 'other queue')} with breaks not drawn." if left_out > 0 else None
@@ -145,8 +145,8 @@ def _panel(drawing: Drawing, view: PictureData, curve: _Curve) -> None:
     top = drawing.y + 6
     low, high = _range(curve)
     scale = ValueScale(low, high, top, HEIGHT)
-    drawing.text(8, top + 10, group, "p-t p-strong", LEFT - 60)
-    drawing.text(8, top + 26, topic, "p-t p-small p-dim", LEFT - 60)
+    drawing.place("group", group, 8, top + 10, "p-t p-strong", LEFT - 60)
+    drawing.place("topic", topic, 8, top + 26, "p-t p-small p-dim", LEFT - 60)
     drawing.text(8, top + 42, f"{broker} queue {queue_id}", "p-t p-small p-dim", LEFT - 60)
     for value, y in ((high, top + 9), (low, top + HEIGHT)):
         drawing.add('<text class="p-t p-small p-dim p-end" x="{x}" y="{y}">{t}</text>', x=LEFT - 6, y=y, t=short(value))

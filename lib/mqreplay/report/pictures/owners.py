@@ -7,9 +7,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import polars as pl
+from markupsafe import Markup
 
 from mqreplay.report.data import Row
-from mqreplay.report.pictures.drawing import Drawing, at
+from mqreplay.report.pictures.drawing import NIGHT_AXIS, Drawing, at
 from mqreplay.report.pictures.night import PictureData
 from mqreplay.report.pictures.picture import Picture
 from mqreplay.report.pictures.scales import LEFT, PLOT, TimeScale
@@ -67,7 +68,7 @@ def draw_owners(view: PictureData) -> Picture:
     queues_left = 0
     for pair in chosen:
         queues_left += _panel(drawing, view, pair, spans[pair])
-    drawing.time_axis(4)
+    drawing.time_axis(NIGHT_AXIS)
     drawing.legend(
         [("p-c0", "held by client A"), ("p-down p-hatched", "nobody"), ("p-double", "several clients at once")]
     )
@@ -142,14 +143,16 @@ def _panel(drawing: Drawing, view: PictureData, pair: Pair, rows: list[Row]) -> 
     findings = [f for f in view.findings_of(KINDS, consumer_group=pair[0], topic=pair[1]) if f["consumer_group"]]
     letters = client_letters(row["client_id"] for row in rows)
     drawing.y += 6
-    drawing.text(8, drawing.y + 11, f"{pair[0]} · {pair[1]}", "p-t p-strong", LEFT + 150)
+    drawing.pair(pair[0], pair[1], drawing.y + 11, LEFT + 150)
     drawing.y += 18
     drawing.finding_strip(findings)
     for lane in lanes:
         if id(lane) in kept:
             _draw_lane(drawing, lane, letters)
     drawing.y += 4
+    drawing.parts.append(Markup('<g class="p-legend">'))
     _name_clients(drawing, letters)
+    drawing.parts.append(Markup("</g>"))
     drawing.path(f"M8 {drawing.y:g}H{LEFT + PLOT}", "p-rule")
     return len(lanes) - len(shown)
 

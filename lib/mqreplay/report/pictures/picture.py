@@ -6,12 +6,15 @@ from dataclasses import dataclass, field
 
 from markupsafe import Markup
 
+from mqreplay.report.place_anchor import Place
+
 
 @dataclass(frozen=True)
 class Picture:
     """One inline SVG with its words.
 
-    ``name`` is its id on the page. ``links`` are the ids of the findings that it marks. ``cut`` states what was not
+    ``name`` is its id on the page. ``links`` are the ids of the findings that it marks, ``places`` the groups,
+    topics and brokers that it names. ``cut`` states what was not
     drawn and ``sql`` asks for all of it. ``why_empty`` says why there is nothing to draw and what would help.
     """
 
@@ -23,3 +26,4 @@ class Picture:
     why_empty: str | None = None
     sql: str = ""
     links: tuple[str, ...] = ()
+    places: tuple[Place, ...] = ()

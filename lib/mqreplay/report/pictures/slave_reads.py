@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from mqreplay.report.pictures.drawing import Drawing, at
+from mqreplay.report.pictures.drawing import NIGHT_AXIS, Drawing, at
 from mqreplay.report.pictures.night import PictureData
 from mqreplay.report.pictures.picture import Picture
 from mqreplay.report.pictures.scales import LEFT, PLOT, ByteScale, TimeScale, in_bytes, path_through
@@ -37,7 +37,7 @@ def draw_slave_reads(view: PictureData) -> Picture:
     drawing = Drawing(TITLE, TimeScale(view.night))
     for broker in shown:
         _panel(drawing, view, broker, shares[broker], distances.get(broker, {}), memories.get(broker, []))
-    drawing.time_axis(4)
+    drawing.time_axis(NIGHT_AXIS)
     drawing.legend(
         [("p-up", "from the master"), ("p-slave p-hatched", "from a slave"), ("p-line-box", "greatest distance")]
     )
@@ -89,7 +89,7 @@ def _panel(
     drawing.finding_strip([f for f in view.findings_of(KINDS) if f["broker_name"] == broker])
     top = drawing.y + 3
     master, slave = (sum(each[i] for each in shares.values()) for i in (0, 1))
-    drawing.text(8, top + 11, broker, "p-t p-strong", LEFT - 60)
+    drawing.place("broker", broker, 8, top + 11, "p-t p-strong", LEFT - 60)
     drawing.text(8, top + 27, f"{number(master)} from the master", "p-t p-small p-dim")
     drawing.text(8, top + 43, f"{number(slave)} from slaves", "p-t p-small p-dim")
     step = PLOT / SLOTS

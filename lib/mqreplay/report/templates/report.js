@@ -78,7 +78,8 @@
 
   function fragment(at) {
     const parts = Object.entries(wanted()).map(([key, value]) => key + "=" + encodeURIComponent(value));
-    return [...(at ? [at] : []), ...parts].join("&");
+    const moment = location.hash.slice(1).split("&").filter((part) => part.startsWith("t="));
+    return [...(at ? [at] : []), ...parts, ...moment].join("&");
   }
 
   function show(id) {
@@ -89,7 +90,7 @@
       up.hidden = false;
       if (up.tagName === "DETAILS") up.open = true;
     }
-    if (element.classList.contains("finding")) {
+    if (element.matches(".finding, .part")) {
       element.classList.add("target");
       if (!element.hasAttribute("tabindex")) element.tabIndex = -1;
       element.focus({ preventScroll: true });
@@ -109,6 +110,7 @@
       filter();
     }
     show(state.at);
+    delete state.t;
     if (!state.at && Object.keys(state).length > 1) form?.scrollIntoView({ block: "start" });
   }
 
@@ -122,6 +124,7 @@
     const link = event.target.closest?.("a[href^='#']");
     if (!link || event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
     const to = link.getAttribute("href").slice(1);
+    if (to.startsWith("t=")) return;
     event.preventDefault();
     // A link to a place keeps the filters; a link with filters replaces them.
     const hash = "#" + (to.includes("=") || !form ? to : fragment(to));

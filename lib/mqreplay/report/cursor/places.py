@@ -1,0 +1,169 @@
+"""Groups, brokers and topics as parts of the page, with their members, queues, settings, findings and commands."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from mqreplay.report.cursor.brokers import DOWN
+from mqreplay.report.cursor.states import GroupStates, NightStates
+from mqreplay.report.data import Row
+from mqreplay.report.place_anchor import Place, anchor
+from mqreplay.report.text import clock, counted, number
+
+COLUMNS = {"group": "consumer_group", "broker": "broker_name", "topic": "topic"}
+TITLES = {"group": "Groups", "broker": "Brokers", "topic": "Topics"}
+MOST_PARTS = 150  # of one kind, besides those with findings and pictures
+MOST_ROWS = 12
+HOW = {"unregistered": "it unregistered", "closed": "its connection closed", "expired": "it was silent for 2 minutes"}
+
+
+Cell = str | Place
+
+
+@dataclass
+class PartTable:
+    """A small table of a part. ``more`` rows are left out."""
+
+    caption: str
+    heads: list[str]
+    rows: list[list[Cell]]
+    more: int = 0
+
+    @classmethod
+    def of(cls, caption: str, heads: list[str], rows: list[list[Cell]]) -> PartTable:
+        """Keep the first rows."""
+        return cls(caption, heads, rows[:MOST_ROWS], max(len(rows) - MOST_ROWS, 0))
+
+
+@dataclass
+class Part:
+    """A part of the page. ``anchor`` is its id, ``at`` the options of `mqreplay at` that show it."""
+
+    place: Place
+    words: list[str] = field(default_factory=list)
+    tables: list[PartTable] = field(default_factory=list)
+    findings: list[Row] = field(default_factory=list)
+    at: str | None = None
+    commands: list[str] = field(default_factory=list)
+
+    @property
+    def anchor(self) -> str:
+        """Return the id on the page."""
+        return anchor(self.place)
+
+
+def broker_words(name: str, broker_id: int) -> str:
+    """Return a broker's name and role.
+
+    >>> broker_words("broker-a", 0), broker_words("broker-a", 1)
+    ('broker-a master', 'broker-a slave 1')
+    """
+    return f"{name} master" if broker_id == 0 else f"{name} slave {broker_id}"
+
+
+def group_order(states: NightStates, findings: Sequence[Row]) -> list[str]:
+    """Return the groups: those with findings first, by their order, then those with the greatest lag."""
+    marked = [f["consumer_group"] for f in findings if f["consumer_group"] in states.groups]
+    others = sorted(states.groups, key=lambda name: (-(states.groups[name].most_lag or 0), name))
+    return list(dict.fromkeys([*marked, *others]))
+
+
+def parts_of(states: NightStates, findings: Sequence[Row], drawn: Iterable[Place] = ()) -> list[Part]:
+    """Return the parts: places with findings and those in pictures first, and the rest up to MOST_PARTS a kind."""
+    wanted: dict[str, dict[str, list[Row]]] = {kind: {} for kind in COLUMNS}
+    for finding in findings:
+        for kind, column in COLUMNS.items():
+            if finding[column] is not None and not str(finding[column]).startswith("%"):
+                wanted[kind].setdefault(finding[column], []).append(finding)
+    for place in drawn:
+        wanted[place.kind].setdefault(place.name, [])
+    known = {
+        "group": group_order(states, findings),
+        "broker": sorted({name for name, _ in states.brokers}),
+        "topic": sorted({topic for group in states.groups.values() for topic, _ in group.queues}),
+    }
+    for kind, names in known.items():
+        for name in names:
+            if len(wanted[kind]) < MOST_PARTS:
+                wanted[kind].setdefault(name, [])
+    draw = {"group": _group_part, "broker": _broker_part, "topic": _topic_part}
+    parts = [draw[kind](states, Part(Place(kind, name))) for kind in COLUMNS for name in wanted[kind]]
+    for part in parts:
+        part.findings = wanted[part.place.kind][part.place.name]
+        part.words += [counted(len(part.findings), "finding")] if part.findings else []
+    return parts
+
+
+def _group_part(states: NightStates, part: Part) -> Part:
+    name = part.place.name
+    part.at = f"--group {shlex.quote(name)}"
+    group = states.groups.get(name)
+    if group is None:
+        return part
+    clients = {row["client_id"] for row in group.sessions}
+    part.words = [counted(len(clients), "member"), counted(sum(group.queues.values()), "queue")]
+    part.words += [f"lag up to {number(group.most_lag)}"] if group.most_lag else []
+    part.words += group.strategies if group.shares_queues else ["each member reads all queues"]
+    sessions = [
+        [
+            str(row["client_id"]),
+            clock(row["from_ts"], states.night.last),
+            clock(row["to_ts"], states.night.last),
+            HOW.get(row["ended"], "last sign of life"),
+        ]
+        for row in sorted(group.sessions, key=lambda row: (row["from_ts"], row["client_id"]))
+    ]
+    queues: list[list[Cell]] = [
+        [Place("topic", topic), Place("broker", broker), number(count), *_lag_words(group, topic)]
+        for (topic, broker), count in group.queues.items()
+    ]
+    part.tables = [
+        PartTable.of("Members", ["client", "from", "to", "how it ended"], [list(row) for row in sessions]),
+        PartTable.of("Queues", ["topic", "broker", "queues", "most lag of the topic", "lag at the end"], queues),
+    ]
+    return part
+
+
+def _lag_words(group: GroupStates, topic: str) -> list[str]:
+    known = [lag for lag in group.lag.get(topic, []) if lag is not None]
+    return [number(max(known, default=None)), number(group.lag[topic][-1] if topic in group.lag else None)]
+
+
+def _broker_part(states: NightStates, part: Part) -> Part:
+    name = part.place.name
+    quoted = shlex.quote(name)
+    part.at = f"--broker {quoted}"
+    ids = sorted(broker_id for known, broker_id in states.brokers if known == name)
+    outages = [states.brokers[name, broker_id][1::2].count(DOWN) for broker_id in ids]
+    part.words = [counted(len(ids), "broker")] if ids else []
+    part.words += [counted(sum(outages), "outage")] if any(outages) else []
+    names = sorted({setting for broker_id in ids for setting in states.settings.get((name, broker_id), {})})
+    values: list[list[Cell]] = [
+        [setting, *(states.settings.get((name, broker_id), {}).get(setting, "–") for broker_id in ids)]
+        for setting in names
+    ]
+    heads = ["setting", *(broker_words(name, broker_id).removeprefix(f"{name} ") for broker_id in ids)]
+    part.tables = [PartTable("Settings at the end of the night", heads, values)]
+    part.commands = [f"mqreplay ready {quoted}"]
+    return part
+
+
+def _topic_part(states: NightStates, part: Part) -> Part:
+    topic = part.place.name
+    by_broker: dict[str, int] = {}
+    readers: list[list[Cell]] = []
+    for group in states.groups.values():
+        held = {broker: count for (of, broker), count in group.queues.items() if of == topic}
+        for broker, count in held.items():
+            by_broker[broker] = max(by_broker.get(broker, 0), count)
+        if held:
+            readers.append([Place("group", group.name), number(sum(held.values())), *_lag_words(group, topic)])
+    part.words = [counted(sum(by_broker.values()), "queue"), counted(len(readers), "group")] if by_broker else []
+    queues: list[list[Cell]] = [[Place("broker", broker), number(count)] for broker, count in sorted(by_broker.items())]
+    part.tables = [
+        PartTable.of("Queues that groups read", ["broker", "queues"], queues),
+        PartTable.of("Groups", ["group", "queues", "most lag", "lag at the end"], readers),
+    ]
+    return part
