@@ -76,7 +76,7 @@ class Drawing:
 
     def pair(self, group: str, topic: str, y: float, width: float) -> None:
         """Append the names of a group and a topic on one line."""
-        room = min(text_width(group, 13) + 10, width * 0.6)
+        room = min(text_width(group, 14) + 6, width * 0.6)
         self.place("group", group, 8, y, "p-t p-strong", room)
         self.place("topic", topic, 14 + room, y, "p-t p-dim", width - room)
 

@@ -1,10 +1,10 @@
 // One time axis for all pictures: they zoom and pan together, and the cursor goes through all of them.
 (() => {
   if (!mqCursor) return;
-  const LEFT = 200, PLOT = 740, NEAR = 9, MOST = 60, SVG = "http://www.w3.org/2000/svg";
+  const LEFT = 200, PLOT = 740, NEAR = 7, MOST = 60, SVG = "http://www.w3.org/2000/svg";
   const STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400];
   const { data, panel } = mqCursor;
-  let from = 0, to = data.n, drawing = 0;
+  let from = 0, to = data.n, drawing = 0, held = null;
   const pictures = [...document.querySelectorAll("svg.timed")].map((svg) => ({ svg, marks: null }));
 
   function make(name, attributes, parent) {
@@ -140,10 +140,15 @@
       cursor.parentElement.setAttribute("visibility", shown ? "visible" : "hidden");
       cursor.setAttribute("x1", x);
       cursor.setAttribute("x2", x);
-      const middle = Math.min(Math.max(x, LEFT + 28), LEFT + PLOT - 10);
-      plate.setAttribute("x", middle - 28);
+      const middle = Math.min(Math.max(x, LEFT + 31), LEFT + PLOT - 10);
+      plate.setAttribute("x", middle - 31);
       label.setAttribute("x", middle);
       label.textContent = mqCursor.text(ms).slice(-8);
+      const box = picture.svg.parentElement;
+      if (shown && !held && box.scrollWidth > box.clientWidth) {
+        const seen = x / 960 * box.scrollWidth - box.scrollLeft;
+        if (seen < 40 || seen > box.clientWidth - 40) box.scrollLeft += seen - box.clientWidth / 2;
+      }
     }
   }
 
@@ -153,7 +158,7 @@
     make("rect", { class: "p-axis-area", x: LEFT, y: axis, width: PLOT, height: Math.min(24, height - axis) }, svg);
     const group = make("g", { class: "p-cursor-group", "aria-hidden": "true" }, svg);
     picture.cursor = make("line", { class: "p-cursor", y1: 0, y2: axis + 4 }, group);
-    picture.plate = make("rect", { class: "p-cursor-plate", y: axis + 4, width: 56, height: 17, rx: 4 }, group);
+    picture.plate = make("rect", { class: "p-cursor-plate", y: axis + 4, width: 62, height: 17, rx: 4 }, group);
     picture.label = make("text", { class: "p-cursor-label p-mid", y: axis + 16.5 }, group);
     const box = svg.parentElement;
 
@@ -163,7 +168,6 @@
     };
     const inPlot = (event) => at(event) >= from - (to - from) * .02 && at(event) <= to + (to - from) * .03
       && !event.target.closest("a, .p-legend");
-    let held = null;
     svg.addEventListener("pointerdown", (event) => {
       if (event.button || event.pointerType === "touch" || !inPlot(event)) return;
       held = { pans: event.shiftKey || event.target.classList.contains("p-axis-area"), at: at(event) };
