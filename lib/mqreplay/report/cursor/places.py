@@ -137,7 +137,7 @@ def _broker_part(states: NightStates, part: Part) -> Part:
     part.at = f"--broker {quoted}"
     ids = sorted(broker_id for known, broker_id in states.brokers if known == name)
     outages = [states.brokers[name, broker_id][1::2].count(DOWN) for broker_id in ids]
-    part.words = [counted(len(ids), "broker")] if ids else []
+    part.words = [" and ".join(broker_words(name, broker_id).removeprefix(f"{name} ") for broker_id in ids)] if ids else []
     part.words += [counted(sum(outages), "outage")] if any(outages) else []
     names = sorted({setting for broker_id in ids for setting in states.settings.get((name, broker_id), {})})
     values: list[list[Cell]] = [

@@ -1,7 +1,8 @@
 // One time axis for all pictures: they zoom and pan together, and the cursor goes through all of them.
 (() => {
-  if (!mqCursor) return;
-  const LEFT = 200, PLOT = 740, NEAR = 7, MOST = 60, SVG = "http://www.w3.org/2000/svg";
+  if (!mqCursor || !document.querySelector("svg.timed")) return mqCursor?.start();
+  const LEFT = 200, PLOT = 740, NEAR = 7, MOST = 60;
+  const SVG = document.querySelector("svg").namespaceURI;
   const STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400];
   const { data, panel } = mqCursor;
   let from = 0, to = data.n, drawing = 0, held = null;
