@@ -208,9 +208,9 @@ def test_a_thousand_findings_and_ten_thousand_groups_stay_small_and_fast(browser
 @pytest.fixture(scope="module")
 def sample_html(night):
     from mqreplay.lake.warehouse import Warehouse
-    from mqreplay.report.collect import collect
+    from mqreplay.night.page import page_data
 
-    return build_report(collect(Warehouse(night.root), "DefaultCluster"))
+    return build_report(page_data(Warehouse(night.root), "DefaultCluster"))
 
 
 def test_the_sample_night(night, sample_html, opened):

@@ -17,8 +17,8 @@ from browser_page import Page, chromium
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.moment.instant import Recorded, recorded
 from mqreplay.moment.state import state_at
+from mqreplay.night.page import page_data
 from mqreplay.report.build import build_report
-from mqreplay.report.collect import collect
 
 SIZES = [(1280, 900), (400, 800)]
 CURSORS = "[...document.querySelectorAll('.p-cursor')].map(e => e.getAttribute('x1'))"
@@ -40,7 +40,7 @@ def sample(night: Any) -> Recorded:
 
 @pytest.fixture(scope="module")
 def html(sample: Recorded) -> str:
-    return build_report(collect(sample.warehouse, sample.cluster))
+    return build_report(page_data(sample.warehouse, sample.cluster))
 
 
 @pytest.fixture(params=SIZES, ids=str)
@@ -106,7 +106,8 @@ def test_a_pointer_moves_the_cursor_and_marks_still_lead_to_findings(wide: Page)
 
 def test_all_pictures_zoom_and_pan_together(page: Page) -> None:
     goes_to(page, "02:51:40")
-    bars = "[...document.querySelectorAll('#p-brokers rect.p-down')].map(e => Number(e.getAttribute('width')))"
+    down = "#p-brokers rect.p-down:not(.p-hatched)"
+    bars = f"[...document.querySelectorAll('{down}')].map(e => Number(e.getAttribute('width')))"
     whole = page.asks(bars)
     presses(page, "in", 2)
     views = page.asks(VIEWS)

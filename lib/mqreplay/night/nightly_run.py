@@ -23,6 +23,7 @@ from mqreplay.night.failures import Failures
 from mqreplay.night.file_name import file_name
 from mqreplay.night.outcome import Outcome, kept_outcome, outcome_of
 from mqreplay.night.overview import LastRuns, page_path, write_overview
+from mqreplay.night.page import page_data
 from mqreplay.night.replay_day import replay_day
 from mqreplay.night.retention import first_judged
 from mqreplay.night.steps import (
@@ -38,7 +39,6 @@ from mqreplay.night.steps import (
 )
 from mqreplay.night.validation import Validation
 from mqreplay.report.build import build_report
-from mqreplay.report.collect import collect
 from mqreplay.settings import Settings
 
 Progress = Callable[[str], None]
@@ -206,7 +206,7 @@ class NightlyRun:
             known.report = page  # the warehouse may have been moved since
             return known
         since = self._since(cluster)
-        html = build_report(collect(self.warehouse, cluster, since))
+        html = build_report(page_data(self.warehouse, cluster, since))
         if before is None or files.read(page) != html.encode():
             write_text(page, html)
         outcome = outcome_of(self.warehouse, cluster, since)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
@@ -12,14 +12,16 @@ from mqreplay.lake.last_day import of_last_day
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.report.coverage import coverage
 from mqreplay.report.cursor.json_text import json_text
-from mqreplay.report.cursor.places import parts_of, group_order
-from mqreplay.report.cursor.states import night_states
+from mqreplay.report.cursor.places import group_order, parts_of
 from mqreplay.report.data import CAP, MOST_FINDINGS, SEVERITIES, Listing, ReportData, Row
 from mqreplay.report.evidence_rows import evidence_of
 from mqreplay.report.pictures import Picture, pictures
-from mqreplay.report.pictures.night import PictureData, recorded_nights
+from mqreplay.report.pictures.night import NightSpan, touches
 from mqreplay.report.what_if_commands import what_if_commands
 from mqreplay.report.window import Window
+
+if TYPE_CHECKING:
+    from mqreplay.moment.night_states import NightStates
 
 MOST = 5_000  # findings and failures that are read at all: they are counted by severity, and one page shows CAP
 SHOWN_EVIDENCE = 12  # rows of a finding's evidence
@@ -28,8 +30,13 @@ MANY = 200
 COUNTS = ("rows_in", "rows_out", "rows_quarantined", "rows_duplicate")
 
 
-def collect(warehouse: Warehouse, cluster: str, since: dt.date | None = None) -> ReportData:
-    """Read what the page needs of the days from ``since`` on; of all days if it is None."""
+def collect(
+    warehouse: Warehouse, cluster: str, since: dt.date | None = None, states: NightStates | None = None
+) -> ReportData:
+    """Read what the page needs of the days from ``since`` on; of all days if it is None.
+
+    ``states`` are those of the last night; without them, the page has no cursor and no parts.
+    """
     here = Window(warehouse, cluster, since).read
     files = _files(here("bronze.source_file"))
     findings, total = _findings(here("gold.finding"))
@@ -47,7 +54,7 @@ def collect(warehouse: Warehouse, cluster: str, since: dt.date | None = None) ->
         evidence=evidence_of(warehouse, cluster, shown, SHOWN_EVIDENCE if len(shown) <= MANY else SHOWN_OF_MANY),
         coverage=coverage(warehouse, cluster, since),
         pictures=drawn,
-        **_night(warehouse, cluster, shown, drawn),
+        **({} if states is None else _night(states, shown, drawn)),
         judgements=_judgements(here("gold.judgement")),
         breaks=_breaks(here("gold.offset_continuity")),
         gaps=_gaps(here("gold.replay_gap")),
@@ -63,18 +70,15 @@ def _findings(findings: pl.LazyFrame) -> tuple[list[Row], int]:
     return kept.head(MOST).to_dicts(), kept.height
 
 
-def _night(warehouse: Warehouse, cluster: str, findings: list[Row], drawn: Sequence[Picture]) -> dict[str, Any]:
-    """Return the states of the last night, its parts, and what-if commands of its findings."""
-    nights = recorded_nights(warehouse, cluster)
-    if not nights:
-        return {}
-    view = PictureData.of_night(warehouse, cluster, nights[-1], findings)
-    states = night_states(view)
+def _night(states: NightStates, findings: list[Row], drawn: Sequence[Picture]) -> dict[str, Any]:
+    """Return the states of the night, its parts, and what-if commands of its findings."""
+    night = NightSpan(states.night.first, states.night.last)
+    here = [finding for finding in findings if touches(finding, night)]
     parts = parts_of(states, findings, [place for picture in drawn for place in picture.places])
     anchors = {part.place: part.anchor for part in parts}
-    commands = {f["finding_id"]: what_if_commands(f, states) for f in findings}
+    commands = {finding["finding_id"]: what_if_commands(finding, states) for finding in here}
     return {
-        "states": json_text(states, group_order(states, view.findings), view.findings, anchors),
+        "states": json_text(states, group_order(states, here), here, anchors),
         "parts": parts,
         "what_if": {finding_id: made for finding_id, made in commands.items() if made},
     }

@@ -42,8 +42,8 @@ class ReportData:
 
     ``judgements`` counts the decisions of a table by judgement and reason, ``files`` the files by kind and status.
     ``coverage`` says what was judged. ``evidence`` has the rows of a finding by its id. ``since`` is the first day that
-    is shown; None: all are. ``states`` is the state at each instant of the night as JSON, ``parts`` are its groups, brokers
-    and topics, ``what_if`` has commands by the id of a finding.
+    is shown; None: all are. ``states`` is the state at each instant of the night as JSON, ``parts`` are its groups,
+    brokers and topics, ``what_if`` has commands by the id of a finding.
     """
 
     cluster: str

@@ -5,10 +5,12 @@ from __future__ import annotations
 import datetime as dt
 import shlex
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-from mqreplay.report.cursor.instants import ms_between, value_at
-from mqreplay.report.cursor.states import NightStates
 from mqreplay.report.data import Row
+
+if TYPE_CHECKING:
+    from mqreplay.moment.night_states import NightStates
 
 BEFORE = dt.timedelta(seconds=30)  # a supposed loss is placed this long before the real one
 RATIO = 60  # the least accessMessageInMemoryMaxRatio to suppose; 40 by default (MessageStoreConfig)
@@ -30,7 +32,7 @@ def _enough_queues(finding: Row, states: NightStates) -> list[str]:
     if group is None:
         return []
     instants = (finding["from_ts"], finding["to_ts"] or finding["from_ts"])
-    members = max(value_at(group.members, ms_between(states.night.first, each)) or 0 for each in instants)
+    members = max(group.members_at(states.begin_ms(each)) for each in instants)
     topics = {topic for topic, _ in group.queues}
     topic = finding["topic"] or (next(iter(topics)) if len(topics) == 1 else None)
     counts = [count for (of, _), count in group.queues.items() if of == topic]

@@ -285,6 +285,6 @@ def test_names_are_escaped_and_nothing_invisible_is_left(tmp_path: Path) -> None
     for picture in drawn(tmp_path, tables, [found]).values():
         if picture.svg:
             tags = {e.tag for e in ElementTree.fromstring(str(picture.svg)).iter()}
-            assert tags <= {"svg", "path", "rect", "text", "title", "a"}
+            assert tags <= {"svg", "path", "rect", "text", "title", "a", "g"}
             assert not re.search(r"<script|<img|url\(", picture.svg)
             assert not set("\u202e\u2066\x00\x1b\u200b\ufeff") & set(picture.svg)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from mqreplay.report.cursor.instants import Steps, ms_between, value_steps
 from mqreplay.report.cursor.places import broker_words
-from mqreplay.report.cursor.states import GroupStates, NightStates
 from mqreplay.report.data import SEVERITIES, Row
 from mqreplay.report.place_anchor import Place
 from mqreplay.report.text import visible
+
+if TYPE_CHECKING:
+    from mqreplay.moment.night_states import GroupStates, NightStates
 
 MOST_GROUPS = 200
 
@@ -41,14 +42,13 @@ def json_text(states: NightStates, order: Sequence[str], findings: Sequence[Row]
 
 
 def _group(group: GroupStates, anchors: Mapping[Place, str]) -> list[Any]:
-    lag: Steps = value_steps(enumerate(group.whole_lag), len(group.whole_lag)) if group.lag else []
     without = group.without_owner if group.shares_queues else []
-    return [visible(group.name), anchors.get(Place("group", group.name), ""), group.members, without, lag]
+    return [visible(group.name), anchors.get(Place("group", group.name), ""), group.members, without, group.lag_steps]
 
 
 def _finding(states: NightStates, finding: Row) -> list[Any]:
     begin, end = finding["from_ts"], finding["to_ts"]
     place = finding["consumer_group"] or finding["broker_name"] or finding["topic"] or ""
-    since = -ms_between(begin, states.night.first)
-    until = None if end is None else ms_between(states.night.first, end)
+    since = states.begin_ms(begin)
+    until = None if end is None else states.end_ms(end)
     return [finding["finding_id"], SEVERITIES.index(finding["severity"]), finding["kind"], visible(place), since, until]

@@ -5,12 +5,14 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from mqreplay.report.cursor.brokers import DOWN
-from mqreplay.report.cursor.states import GroupStates, NightStates
 from mqreplay.report.data import Row
 from mqreplay.report.place_anchor import Place, anchor
 from mqreplay.report.text import clock, counted, number
+
+if TYPE_CHECKING:
+    from mqreplay.moment.night_states import GroupStates, NightStates
 
 COLUMNS = {"group": "consumer_group", "broker": "broker_name", "topic": "topic"}
 TITLES = {"group": "Groups", "broker": "Brokers", "topic": "Topics"}
@@ -136,15 +138,16 @@ def _broker_part(states: NightStates, part: Part) -> Part:
     quoted = shlex.quote(name)
     part.at = f"--broker {quoted}"
     ids = sorted(broker_id for known, broker_id in states.brokers if known == name)
-    outages = [states.brokers[name, broker_id][1::2].count(DOWN) for broker_id in ids]
-    part.words = [" and ".join(broker_words(name, broker_id).removeprefix(f"{name} ") for broker_id in ids)] if ids else []
+    outages = [states.outages((name, broker_id)) for broker_id in ids]
+    roles = [broker_words(name, broker_id).removeprefix(f"{name} ") for broker_id in ids]
+    part.words = [" and ".join(roles)] if roles else []
     part.words += [counted(sum(outages), "outage")] if any(outages) else []
     names = sorted({setting for broker_id in ids for setting in states.settings.get((name, broker_id), {})})
     values: list[list[Cell]] = [
         [setting, *(states.settings.get((name, broker_id), {}).get(setting, "–") for broker_id in ids)]
         for setting in names
     ]
-    heads = ["setting", *(broker_words(name, broker_id).removeprefix(f"{name} ") for broker_id in ids)]
+    heads = ["setting", *roles]
     part.tables = [PartTable("Settings at the end of the night", heads, values)]
     part.commands = [f"mqreplay ready {quoted}"]
     return part

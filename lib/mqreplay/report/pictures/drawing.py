@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from markupsafe import Markup
 
 from mqreplay.report.data import Row
-from mqreplay.report.place_anchor import Place, anchor
 from mqreplay.report.pictures.picture import Picture
 from mqreplay.report.pictures.scales import LEFT, PLOT, WIDTH, TimeScale, shorten, text_width
+from mqreplay.report.place_anchor import Place, anchor
 from mqreplay.report.text import span, visible
 
 NIGHT_AXIS = 4  # where the grid of an axis of the whole night begins
@@ -143,7 +143,9 @@ class Drawing:
         self.timed = self.timed or top == NIGHT_AXIS
         for x, label in self.times.ticks():
             grid.append(Markup('<path class="p-grid" d="M{:g} {:g}V{:g}"/>').format(x, top, self.y))
-            self.add('<text class="p-t p-dim p-mid p-tick" x="{x}" y="{y}">{label}</text>', x=x, y=self.y + 17, label=label)
+            self.add(
+                '<text class="p-t p-dim p-mid p-tick" x="{x}" y="{y}">{label}</text>', x=x, y=self.y + 17, label=label
+            )
         self.add('<path class="p-axis" d="M{a} {y}H{b}"/>', a=LEFT, b=LEFT + PLOT, y=self.y)
         self.text(8, self.y + 17, "time (UTC)", "p-t p-dim")
         self.parts[:0] = grid
@@ -182,11 +184,24 @@ class Drawing:
         role = "group" if self.linked else "img"
         css = "picture timed" if self.timed else "picture"
         head = Markup('<svg class="{}" viewBox="0 0 {} {:g}" role="{}" aria-label="{}">')
-        return head.format(css, WIDTH, self.y, role, visible(self.label)) + Markup("\n").join(self.parts) + Markup("</svg>")
+        return (
+            head.format(css, WIDTH, self.y, role, visible(self.label))
+            + Markup("\n").join(self.parts)
+            + Markup("</svg>")
+        )
 
     def picture(self, name: str, title: str, caption: str, cut: str | None = None, sql: str = "") -> Picture:
         """Return what was drawn as a picture of the page."""
-        return Picture(name, title, caption, self.svg(), cut, sql=sql if cut else "", links=tuple(self.links), places=tuple(self.places))
+        return Picture(
+            name,
+            title,
+            caption,
+            self.svg(),
+            cut,
+            sql=sql if cut else "",
+            links=tuple(self.links),
+            places=tuple(self.places),
+        )
 
 
 def at(moment: dt.datetime) -> str:

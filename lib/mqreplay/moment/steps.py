@@ -1,4 +1,7 @@
-"""Instants as milliseconds since the night began, and counts that change at them."""
+"""Instants of a night as milliseconds since it began, rows of the night, and counts that change.
+
+A night is a Recorded from its first to its last instant.
+"""
 
 from __future__ import annotations
 
@@ -7,17 +10,32 @@ from collections.abc import Iterable
 
 import polars as pl
 
-from mqreplay.report.pictures.night import NightSpan
+from mqreplay.lake.row_filter import RowFilter
+from mqreplay.moment.instant import Recorded
 
 Steps = list[int | None]  # instant, value, instant, value, ...; a value holds until the next instant
 
 
-def first_ms(column: str, night: NightSpan) -> pl.Expr:
+def rows_of(night: Recorded, table: str, ts: str, reach: dt.timedelta = dt.timedelta()) -> pl.LazyFrame:
+    """Return the rows of a table whose ``ts`` lies in the night, or within ``reach`` before it."""
+    days = ((night.first - reach).date(), night.last.date())
+    rows = night.warehouse.read(table, RowFilter(night.cluster, between=days, undated=True))
+    return rows.filter(pl.col(ts).is_between(night.first - reach, night.last))
+
+
+def spans_of(night: Recorded, table: str) -> pl.LazyFrame:
+    """Return the rows of a table from ``from_ts`` to ``to_ts`` that lie in the night, at least in part."""
+    days = (night.first.date(), night.last.date())
+    rows = night.warehouse.read(table, RowFilter(night.cluster, between=days))
+    return rows.filter(pl.col("from_ts") <= night.last, pl.col("to_ts") >= night.first)
+
+
+def first_ms(column: str, night: Recorded) -> pl.Expr:
     """Return the first whole millisecond of the night that is not before an instant."""
     return -((pl.lit(night.first) - pl.col(column)).dt.total_microseconds() // 1_000)
 
 
-def last_ms(column: str, night: NightSpan) -> pl.Expr:
+def last_ms(column: str, night: Recorded) -> pl.Expr:
     """Return the last whole millisecond of the night that is not after an instant."""
     return (pl.col(column) - pl.lit(night.first)).dt.total_microseconds() // 1_000
 

@@ -1,17 +1,20 @@
-"""The state of each group and broker at each instant of a night, and what their parts of the page show."""
+"""The state of each group and broker at each instant of a night: what its page shows at the cursor."""
 
 from __future__ import annotations
 
+import datetime as dt
 from collections import defaultdict
 from dataclasses import dataclass, field
+from typing import Any
 
 import polars as pl
 
-from mqreplay.report.cursor.brokers import Broker, broker_settings, broker_states
-from mqreplay.report.cursor.instants import Steps, counted_steps, ms_between
-from mqreplay.report.cursor.queues import GROUP, LINE, SLOTS, QueueFrames, queue_frames, slot_ms
-from mqreplay.report.data import Row
-from mqreplay.report.pictures.night import NightSpan, PictureData
+from mqreplay.moment.instant import Recorded
+from mqreplay.moment.night_brokers import DOWN, Broker, broker_settings, broker_states
+from mqreplay.moment.night_queues import GROUP, LINE, SLOTS, QueueFrames, queue_frames, slot_ms
+from mqreplay.moment.steps import Steps, counted_steps, ms_between, rows_of, value_at, value_steps
+
+Row = dict[str, Any]
 
 OF_TOPIC = [GROUP, "topic"]
 
@@ -44,12 +47,21 @@ class GroupStates:
         """Return the greatest lag of the night."""
         return max((lag for lag in self.whole_lag if lag is not None), default=None)
 
+    @property
+    def lag_steps(self) -> Steps:
+        """Return the lag over all topics at the slots in which it changes."""
+        return value_steps(enumerate(self.whole_lag), len(self.whole_lag)) if self.lag else []
+
+    def members_at(self, instant: int) -> int:
+        """Return the number of members at an instant."""
+        return value_at(self.members, instant) or 0
+
 
 @dataclass
 class NightStates:
     """All states of a night. ``slot`` is the milliseconds between two instants at which lag is known."""
 
-    night: NightSpan
+    night: Recorded
     slot: int
     groups: dict[str, GroupStates] = field(default_factory=dict)
     brokers: dict[Broker, Steps] = field(default_factory=dict)
@@ -60,12 +72,24 @@ class NightStates:
         """Return the milliseconds from the first to the last instant."""
         return ms_between(self.night.first, self.night.last)
 
+    def begin_ms(self, at: dt.datetime) -> int:
+        """Return the first whole millisecond of the night that is not before an instant."""
+        return -ms_between(at, self.night.first)
 
-def night_states(view: PictureData) -> NightStates:
+    def end_ms(self, at: dt.datetime) -> int:
+        """Return the last whole millisecond of the night that is not after an instant."""
+        return ms_between(self.night.first, at)
+
+    def outages(self, broker: Broker) -> int:
+        """Return how many times a broker stopped answering."""
+        return self.brokers[broker][1::2].count(DOWN)
+
+
+def night_states(night: Recorded) -> NightStates:
     """Read the states of a night."""
-    frames = queue_frames(view)
-    states = NightStates(view.night, slot_ms(view.night.seconds))
-    states.brokers, states.settings = broker_states(view), broker_settings(view)
+    frames = queue_frames(night)
+    states = NightStates(night, slot_ms((night.last - night.first).total_seconds()))
+    states.brokers, states.settings = broker_states(night), broker_settings(night)
     groups = states.groups
 
     def group(name: str) -> GroupStates:
@@ -83,7 +107,7 @@ def night_states(view: PictureData) -> NightStates:
     queues = pl.concat([frames.known.select(LINE), frames.held.select(LINE)]).unique()
     for name, topic, broker, count in queues.group_by(GROUP, "topic", "broker_name").len().sort(pl.all()).iter_rows():
         group(name).queues[topic, broker] = count
-    for name, strategy in _strategies(view).iter_rows():
+    for name, strategy in _strategies(night).iter_rows():
         if name in groups:
             groups[name].strategies.append(strategy)
     states.groups = dict(sorted(groups.items()))
@@ -144,6 +168,6 @@ def _lag_slots(frames: QueueFrames, slots: int) -> dict[tuple[str, str], list[in
     return found
 
 
-def _strategies(view: PictureData) -> pl.DataFrame:
-    rows = view.rows("gold.allocation", "rebalance_ts").filter(pl.col("strategy").is_not_null())
+def _strategies(night: Recorded) -> pl.DataFrame:
+    rows = rows_of(night, "gold.allocation", "rebalance_ts").filter(pl.col("strategy").is_not_null())
     return rows.select(GROUP, "strategy").unique().sort(GROUP, "strategy").collect()

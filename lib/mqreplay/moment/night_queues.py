@@ -1,4 +1,4 @@
-"""Members and queues of groups over the night, by the rules of `mqreplay at` (mqreplay.moment)."""
+"""Members and queues of groups over the night, by the rules of `mqreplay at`."""
 
 from __future__ import annotations
 
@@ -12,9 +12,8 @@ from mqreplay.core.retry_topic import RETRY_GROUP_TOPIC_PREFIX as RETRY
 from mqreplay.core.topic_route import MASTER_ID
 from mqreplay.evidence.arrays.keys import QUEUE
 from mqreplay.evidence.offsets.queue_events import accepted_commits
-from mqreplay.lake.row_filter import RowFilter
-from mqreplay.report.cursor.instants import first_ms, last_ms
-from mqreplay.report.pictures.night import PictureData
+from mqreplay.moment.instant import Recorded
+from mqreplay.moment.steps import first_ms, last_ms, rows_of, spans_of
 
 GROUP = "consumer_group"
 LINE = [GROUP, *QUEUE]
@@ -38,19 +37,18 @@ class QueueFrames:
     lag: pl.DataFrame
 
 
-def queue_frames(view: PictureData) -> QueueFrames:
+def queue_frames(night: Recorded) -> QueueFrames:
     """Read members and queues of the night."""
-    night = view.night
     members = (
-        view.spans("gold.member")
+        spans_of(night, "gold.member")
         .select(GROUP, "client_id", "from_ts", "to_ts", "ended", "shares_queues")
         .with_columns(first_ms("from_ts", night).alias("begin"), (last_ms("to_ts", night) + 1).alias("end"))
         .sort(GROUP, "client_id", "begin", "end")
         .collect()
     )
-    owned = view.spans("gold.queue_owner").filter(~pl.col("topic").str.starts_with(RETRY))
+    owned = spans_of(night, "gold.queue_owner").filter(~pl.col("topic").str.starts_with(RETRY))
     spans = owned.select(*LINE, first_ms("from_ts", night).alias("begin"), first_ms("to_ts", night).alias("end"))
-    committed, ends, suggested = _offsets(view)
+    committed, ends, suggested = _offsets(night)
     known = pl.concat([committed.group_by(LINE).agg(pl.col("since").min()), suggested.select(*LINE, "since")])
     return QueueFrames(
         members,
@@ -69,17 +67,14 @@ def merged(spans: pl.DataFrame, key: list[str]) -> pl.DataFrame:
     return joined.drop("run").sort(*key, "begin")
 
 
-def _offsets(view: PictureData) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
+def _offsets(night: Recorded) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
     """Return the last committed offset and the last end in each slot, and since when a suggestion is known.
 
     A slot is the number of the first of SLOTS instants at which the value holds.
     """
-    night = view.night
-    days = ((night.first - REACH).date(), night.last.date())
 
     def rows(table: str, ts: str) -> pl.LazyFrame:
-        read = view.warehouse.read(table, RowFilter(view.cluster, between=days, undated=True))
-        return read.filter(pl.col(ts).is_between(night.first - REACH, night.last))
+        return rows_of(night, table, ts, REACH)
 
     master = pl.col("broker_id").fill_null(MASTER_ID) == MASTER_ID
     own = ~pl.col("topic").str.starts_with(RETRY)
@@ -114,18 +109,18 @@ def _offsets(view: PictureData) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFram
         .agg(pl.col("response_ts").min().alias("ts"))
         .with_columns(first_ms("ts", night).alias("since"))
     )
-    made = [_by_slot(view, pl.concat(committed), LINE), _by_slot(view, pl.concat(ends), list(QUEUE)), suggested]
+    made = [_by_slot(night, pl.concat(committed), LINE), _by_slot(night, pl.concat(ends), list(QUEUE)), suggested]
     first, second, third = pl.collect_all(made)
     return first, second, third
 
 
-def _by_slot(view: PictureData, events: pl.LazyFrame, key: list[str]) -> pl.LazyFrame:
-    since = (pl.col("ts") - pl.lit(view.night.first)).dt.total_microseconds()
-    width = slot_ms(view.night.seconds) * 1_000
+def _by_slot(night: Recorded, events: pl.LazyFrame, key: list[str]) -> pl.LazyFrame:
+    since = (pl.col("ts") - pl.lit(night.first)).dt.total_microseconds()
+    width = slot_ms((night.last - night.first).total_seconds()) * 1_000
     slot = (-(-since // width)).clip(0).cast(pl.Int32).alias("slot")
     last = pl.col("offset").sort_by("ts", "order", "offset").last()
     in_slot = events.group_by(*key, slot).agg(last, pl.col("ts").min())
-    return in_slot.with_columns(first_ms("ts", view.night).alias("since"))
+    return in_slot.with_columns(first_ms("ts", night).alias("since"))
 
 
 def slot_ms(seconds: float) -> int:

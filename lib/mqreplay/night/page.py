@@ -1,0 +1,21 @@
+"""The data of a cluster's page, with the states of its last night."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+from mqreplay.lake.warehouse import Warehouse
+from mqreplay.moment.instant import Recorded
+from mqreplay.moment.night_states import night_states
+from mqreplay.report.collect import collect
+from mqreplay.report.data import ReportData
+from mqreplay.report.pictures.night import recorded_nights
+
+
+def page_data(warehouse: Warehouse, cluster: str, since: dt.date | None = None) -> ReportData:
+    """Read what the page of a cluster needs of the days from ``since`` on; of all days if it is None."""
+    nights = recorded_nights(warehouse, cluster)
+    if not nights:
+        return collect(warehouse, cluster, since)
+    states = night_states(Recorded(warehouse, cluster, nights[-1].first, nights[-1].last))
+    return collect(warehouse, cluster, since, states)
