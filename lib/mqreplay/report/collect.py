@@ -27,6 +27,8 @@ MOST = 5_000  # findings and failures that are read at all: they are counted by 
 SHOWN_EVIDENCE = 12  # rows of a finding's evidence
 SHOWN_OF_MANY = 3  # the same, of more than MANY findings
 MANY = 200
+SHOWN_OF_MOST = 2  # the same, of more than MOST_AT_EASE findings
+MOST_AT_EASE = 400
 COUNTS = ("rows_in", "rows_out", "rows_quarantined", "rows_duplicate")
 
 
@@ -51,7 +53,7 @@ def collect(
         last_ts=max(last, default=None),
         findings=findings,
         findings_total=total,
-        evidence=evidence_of(warehouse, cluster, shown, SHOWN_EVIDENCE if len(shown) <= MANY else SHOWN_OF_MANY),
+        evidence=evidence_of(warehouse, cluster, shown, _rows_shown(len(shown))),
         coverage=coverage(warehouse, cluster, since),
         pictures=drawn,
         **({} if states is None else _night(states, shown, drawn)),
@@ -62,6 +64,13 @@ def collect(
         expectations=_expectations(here("gold.validation_result")),
         files=files,
     )
+
+
+def _rows_shown(findings: int) -> int:
+    """Return how many rows of evidence each finding shows: the page stays below 3 MB."""
+    if findings <= MANY:
+        return SHOWN_EVIDENCE
+    return SHOWN_OF_MANY if findings <= MOST_AT_EASE else SHOWN_OF_MOST
 
 
 def _findings(findings: pl.LazyFrame) -> tuple[list[Row], int]:

@@ -16,8 +16,10 @@ if TYPE_CHECKING:
 
 COLUMNS = {"group": "consumer_group", "broker": "broker_name", "topic": "topic"}
 TITLES = {"group": "Groups", "broker": "Brokers", "topic": "Topics"}
-MOST_PARTS = 150  # of one kind, besides those with findings and pictures
-MOST_ROWS = 12
+MOST_PARTS = 100  # of one kind
+MOST_OF_MANY = 30  # the same, on a page of more than MANY findings
+MANY = 500
+MOST_ROWS = 8
 HOW = {"unregistered": "it unregistered", "closed": "its connection closed", "expired": "it was silent for 2 minutes"}
 
 
@@ -73,14 +75,16 @@ def group_order(states: NightStates, findings: Sequence[Row]) -> list[str]:
 
 
 def parts_of(states: NightStates, findings: Sequence[Row], drawn: Iterable[Place] = ()) -> list[Part]:
-    """Return the parts: places with findings and those in pictures first, and the rest up to MOST_PARTS a kind."""
+    """Return the parts: places in pictures first, then those with findings, then the rest, up to MOST_PARTS a kind."""
     wanted: dict[str, dict[str, list[Row]]] = {kind: {} for kind in COLUMNS}
+    most = MOST_OF_MANY if len(findings) > MANY else MOST_PARTS
+    for place in drawn:
+        wanted[place.kind].setdefault(place.name, [])
     for finding in findings:
         for kind, column in COLUMNS.items():
             if finding[column] is not None and not str(finding[column]).startswith("%"):
-                wanted[kind].setdefault(finding[column], []).append(finding)
-    for place in drawn:
-        wanted[place.kind].setdefault(place.name, [])
+                if finding[column] in wanted[kind] or len(wanted[kind]) < most:
+                    wanted[kind].setdefault(finding[column], []).append(finding)
     known = {
         "group": group_order(states, findings),
         "broker": sorted({name for name, _ in states.brokers}),
@@ -88,7 +92,7 @@ def parts_of(states: NightStates, findings: Sequence[Row], drawn: Iterable[Place
     }
     for kind, names in known.items():
         for name in names:
-            if len(wanted[kind]) < MOST_PARTS:
+            if len(wanted[kind]) < most:
                 wanted[kind].setdefault(name, [])
     draw = {"group": _group_part, "broker": _broker_part, "topic": _topic_part}
     parts = [draw[kind](states, Part(Place(kind, name))) for kind in COLUMNS for name in wanted[kind]]
