@@ -23,8 +23,9 @@ OF_TOPIC = [GROUP, "topic"]
 class GroupStates:
     """A group over the night.
 
-    ``members`` and ``without_owner`` are counts at instants, ``lag`` the messages at each slot, by topic; None: not
-    known. ``sessions`` are rows of members; ``queues`` counts those of each topic and broker.
+    ``members`` and ``without_owner`` are counts at instants; without steps, they are not known. ``lag`` has the messages
+    at each slot, by topic; None: not known. ``sessions`` are rows of members; ``queues`` counts those of each topic and
+    broker.
     """
 
     name: str
@@ -110,6 +111,14 @@ def night_states(night: Recorded) -> NightStates:
     for name, strategy in _strategies(night).iter_rows():
         if name in groups:
             groups[name].strategies.append(strategy)
+    if frames.members.is_empty():
+        for each in groups.values():
+            each.members = []
+    # Without a record of any owner, nothing shows that a queue has none.
+    owned = set(frames.held[GROUP])
+    for each in groups.values():
+        if each.name not in owned or not each.members:
+            each.without_owner = []
     states.groups = dict(sorted(groups.items()))
     return states
 

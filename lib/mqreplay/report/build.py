@@ -102,7 +102,7 @@ def sections(data: ReportData, findings: int, failed: int) -> list[tuple[str, st
     all_ = [
         ("findings", "Findings", counted(findings, "finding")),
         ("pictures", "The night in pictures", counted(sum(p.why_empty is None for p in data.pictures), "picture")),
-        ("places", "Groups, brokers and topics", counted(len(data.parts), "part")),
+        ("places", "Groups, brokers and topics", "groups, brokers and topics"),
         ("coverage", "What was judged", "what was judged"),
         ("offsets", "Breaks of offsets", counted(data.breaks.total, "offset break")),
         ("gaps", "Missing evidence", counted(data.gaps.total, "gap")),

@@ -82,9 +82,10 @@ def parts_of(states: NightStates, findings: Sequence[Row], drawn: Iterable[Place
         wanted[place.kind].setdefault(place.name, [])
     for finding in findings:
         for kind, column in COLUMNS.items():
-            if finding[column] is not None and not str(finding[column]).startswith("%"):
-                if finding[column] in wanted[kind] or len(wanted[kind]) < most:
-                    wanted[kind].setdefault(finding[column], []).append(finding)
+            name = finding[column]
+            if name is None or name.startswith("%") or (name not in wanted[kind] and len(wanted[kind]) >= most):
+                continue
+            wanted[kind].setdefault(name, []).append(finding)
     known = {
         "group": group_order(states, findings),
         "broker": sorted({name for name, _ in states.brokers}),
@@ -109,7 +110,8 @@ def _group_part(states: NightStates, part: Part) -> Part:
     if group is None:
         return part
     clients = {row["client_id"] for row in group.sessions}
-    part.words = [counted(len(clients), "member"), counted(sum(group.queues.values()), "queue")]
+    part.words = [counted(len(clients), "member")] if group.members else []
+    part.words += [counted(sum(group.queues.values()), "queue")]
     part.words += [f"lag up to {number(group.most_lag)}"] if group.most_lag else []
     part.words += group.strategies if group.shares_queues else ["each member reads all queues"]
     sessions = [

@@ -78,7 +78,7 @@ const mqCursor = (() => {
   }
 
   function groupTable(groups) {
-    const worst = (group) => (group.without && group.members ? 1e15 : 0) + (group.lag ?? -1);
+    const worst = (group) => (group.without && group.members !== 0 ? 1e15 : 0) + (group.lag ?? -1);
     const shown = [...groups].sort((a, b) => worst(b) - worst(a)).slice(0, 8);
     const table = make("table"), head = table.createTHead().insertRow(), body = table.createTBody();
     for (const [words, css] of [["group", ""], ["members", "n"], ["no owner", "n"], ["lag", "n"]]) {
@@ -89,7 +89,7 @@ const mqCursor = (() => {
     for (const group of shown) {
       const row = body.insertRow();
       row.dataset.group = group.name;
-      if (group.without && group.members) row.className = "odd";
+      if (group.without && group.members !== 0) row.className = "odd";
       row.insertCell().append(link(group.anchor, group.name));
       for (const value of [group.members, group.without, group.lag]) row.append(make("td", number(value), "n"));
     }
@@ -111,7 +111,7 @@ const mqCursor = (() => {
       ...(place ? [document.createTextNode(" "), make("bdi", place, "dim")] : []),
     ]);
     if (open.length > 6) findings.push([make("span", `${open.length - 6} more`, "dim")]);
-    const orphans = groups.reduce((sum, group) => sum + (group.members ? group.without || 0 : 0), 0);
+    const orphans = groups.reduce((sum, group) => sum + (group.members === 0 ? 0 : group.without || 0), 0);
     panel.querySelector(".short").textContent = `${up} of ${brokers.length} brokers up · ${open.length} `
       + `${open.length === 1 ? "finding" : "findings"} open` + (orphans ? ` · ${orphans} ${orphans === 1 ? "queue" : "queues"} without owner` : "");
     const command = make("p", "", "note");

@@ -79,12 +79,13 @@
   // What lies on the time axis goes into an inner picture, which cuts off what is outside.
   function split(picture) {
     const { svg } = picture;
-    const [, , width, height] = svg.getAttribute("viewBox").split(" ").map(Number);
+    const [, , , height] = svg.getAttribute("viewBox").split(" ").map(Number);
     const inner = document.createElementNS(SVG, "svg");
-    for (const [key, value] of Object.entries({ x: LEFT - NEAR, y: 0, width: PLOT + 2 * NEAR, height, viewBox: `${LEFT - NEAR} 0 ${PLOT + 2 * NEAR} ${height}`, class: "plot" })) inner.setAttribute(key, value);
+    for (const [key, value] of Object.entries({ y: 0, height, class: "plot" })) inner.setAttribute(key, value);
     const timed = [...svg.children].filter((element) => !["title", "g"].includes(element.tagName)
       && !element.matches(".p-cursor-group, .p-place, .p-axis, .p-rule") && begins(element) >= LEFT);
     const axis = svg.querySelector(".p-axis");
+    picture.height = height;
     picture.axis = Number(/M\S+ ([\d.]+)/.exec(axis.getAttribute("d"))[1]);
     for (const old of svg.querySelectorAll(".p-grid, .p-tick")) old.remove();
     inner.append(...timed.filter((element) => !element.matches(".p-grid, .p-tick")));
@@ -112,6 +113,11 @@
     for (const picture of pictures) {
       if (!picture.marks) split(picture);
       for (const move of picture.marks) move();
+      // At its begin the night has room for whole marks; elsewhere nothing covers the labels.
+      const left = from > 0 ? LEFT : LEFT - NEAR;
+      picture.inner.setAttribute("x", left);
+      picture.inner.setAttribute("width", LEFT + PLOT + NEAR - left);
+      picture.inner.setAttribute("viewBox", `${left} 0 ${LEFT + PLOT + NEAR - left} ${picture.height}`);
       drawTicks(picture);
       picture.svg.dataset.from = Math.round(from);
       picture.svg.dataset.to = Math.round(to);
