@@ -23,8 +23,8 @@ OF_TOPIC = [GROUP, "topic"]
 class GroupStates:
     """A group over the night.
 
-    ``members`` and ``without_owner`` are counts at instants; without steps, they are not known. ``lag`` has the messages
-    at each slot, by topic; None: not known. ``sessions`` are rows of members; ``queues`` counts those of each topic and
+    ``members`` and ``without_owner`` are counts at instants; without steps, they are not known. ``lag`` has the
+    messages at each slot, by topic; None: not known. ``sessions`` are rows of members; ``queues`` counts those of each topic and
     broker.
     """
 
