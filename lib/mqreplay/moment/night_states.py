@@ -24,8 +24,8 @@ class GroupStates:
     """A group over the night.
 
     ``members`` and ``without_owner`` are counts at instants; without steps, they are not known. ``lag`` has the
-    messages at each slot, by topic; None: not known. ``sessions`` are rows of members; ``queues`` counts those of each topic and
-    broker.
+    messages at each slot, by topic; None: not known. ``sessions`` are rows of members; ``queues`` counts those of each
+    topic and broker.
     """
 
     name: str
