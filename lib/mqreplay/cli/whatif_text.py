@@ -9,7 +9,17 @@ import polars as pl
 from rich.console import Console
 from rich.text import Text
 
-from mqreplay.decisions.supposed_shares import CHANGED, UNCHANGED, UNDETERMINED
+from mqreplay.decisions.supposed_shares import (
+    CHANGED,
+    GONE,
+    MAY_MOVE,
+    MOVED,
+    NEW,
+    UNCHANGED,
+    UNDETERMINED,
+    UNKNOWN,
+)
+from mqreplay.decisions.suppositions import text_of
 from mqreplay.lake.plain_rows import plain_rows
 from mqreplay.moment.what_if_moment import LostMaster
 from mqreplay.night.what_if import Answer, Prediction
@@ -38,7 +48,7 @@ def as_plain(answer: Answer) -> dict[str, Any]:
     """Return the answer as plain values."""
     found: dict[str, Any] = {"cluster": answer.cluster}
     if (prediction := answer.prediction) is not None:
-        found |= {"day": prediction.day, "supposed": [str(each) for each in prediction.suppositions]}
+        found |= {"day": prediction.day, "supposed": [text_of(each) for each in prediction.suppositions]}
         found |= {name: plain_rows(getattr(prediction, name)) for name in ("decided", "owners", "pulls")}
     if answer.lost is not None:
         found["lost_master"] = vars(answer.lost) | {"at": answer.lost.at.replace(tzinfo=None)}
@@ -64,27 +74,35 @@ def _print_prediction(console: Console, found: Prediction) -> None:
 
 
 def _print_owners(console: Console, owners: pl.DataFrame) -> None:
-    before, first, last = (owners[name].to_list() for name in ("before", "after_first", "after_last"))
-    moved = [
-        sum(1 for a, b in zip(before, after, strict=True) if a is not None and b is not None and a != b)
-        for after in (first, last)
-    ]
-    bounds = f"{min(moved)}" if moved[0] == moved[1] else f"{min(moved)} to {max(moved)}, by where new ids sort"
-    added = sum(1 for a, b in zip(before, last, strict=True) if a is None and b is not None)
-    gone = sum(1 for a, b in zip(before, last, strict=True) if a is not None and b is None)
-    parts = [f"{bounds} of {len(owners)} queues would move"]
-    parts += [f"{added} new"] if added else []
-    parts += [f"{gone} gone: what they hold is consumed by nobody"] if gone else []
+    counts = Counter(owners["change"].to_list())
+    at_least, at_most = moved_bounds(owners)
+    bounds = f"{at_least}" if at_least == at_most else f"{at_least} to {at_most} (by the ids of the members)"
+    parts = [f"{bounds} of {len(owners) - counts[NEW]} queues would move"]
+    parts += [f"{counts[NEW]} new"] if counts[NEW] else []
+    parts += [f"{counts[GONE]} gone: nobody consumes what they hold"] if counts[GONE] else []
+    parts += [f"of {counts[UNKNOWN]} it is not known"] if counts[UNKNOWN] else []
     console.print(Text(f"    {', '.join(parts)}"), soft_wrap=True)
+    before, last = owners["before"].to_list(), owners["after_last"].to_list()
     console.print(Text(printable(f"    queues of each member before: {_shares(before)}")), soft_wrap=True)
-    console.print(Text(printable(f"    queues of each member after:  {_shares(last)}")), soft_wrap=True)
-    rows = owners.filter(pl.col("before").ne_missing(pl.col("after_last"))).rows(named=True)
+    if counts[UNKNOWN] < len(owners):
+        console.print(Text(printable(f"    queues of each member after:  {_shares(last)}")), soft_wrap=True)
+    other = pl.col("before") != pl.col("after_last")
+    shown = owners.filter((pl.col("change") == GONE) | (pl.col("change").is_in([MOVED, MAY_MOVE]) & other))
+    rows = shown.rows(named=True)
     for row in rows[:MOST_QUEUES]:
         queue = f"{row['topic']} {row['broker_name']} {row['queue_id']}"
-        text = f"    {queue}: {_named(row['before'])} to {_named(row['after_last'])}"
+        after = "no such queue" if row["change"] == GONE else _named(row["after_last"])
+        text = f"    {queue}: {_named(row['before'])} to {after}"
         console.print(Text(printable(text), "dim"), soft_wrap=True)
     if len(rows) > MOST_QUEUES:
         console.print(Text(f"    ... and {len(rows) - MOST_QUEUES} more queues; --json has all", "dim"))
+
+
+def moved_bounds(owners: pl.DataFrame) -> tuple[int, int]:
+    """Return how many queues move at least and at most, over where the ids of members sort that come or leave."""
+    moves = owners.filter(pl.col("change").is_in([MOVED, MAY_MOVE]))
+    first, last = ((moves["before"] != moves[name]).sum() for name in ("after_first", "after_last"))
+    return min(first, last), max(first, last)
 
 
 def _shares(owners: list[list[str] | None]) -> str:
@@ -93,7 +111,7 @@ def _shares(owners: list[list[str] | None]) -> str:
 
 
 def _named(owners: list[str] | None) -> str:
-    return "no such queue" if owners is None else ", ".join(owners) or "nobody"
+    return "unknown" if owners is None else ", ".join(owners) or "nobody"
 
 
 def _print_pulls(console: Console, pulls: pl.DataFrame) -> None:
@@ -112,7 +130,8 @@ def _print_pulls(console: Console, pulls: pl.DataFrame) -> None:
 def _print_lost(console: Console, lost: LostMaster) -> None:
     console.print(Text(printable(f"  the master of {lost.broker_name} fails at {lost.at:%Y-%m-%d %H:%M:%S} UTC")))
     slaves = f"slave {', '.join(map(str, lost.slaves))} would serve its readers" if lost.slaves else "no slave answers"
-    console.print(Text(f"    {slaves}; nobody could commit offsets or send there until a master is back"))
+    text = f"    {slaves}; nobody could commit offsets or send there until a master is back"
+    console.print(Text(text), soft_wrap=True)
     readers = ", ".join(f"{group} {number}" for group, number in lost.readers.items()) or "none"
     console.print(Text(printable(f"    queues read there: {readers}")), soft_wrap=True)
     if lost.redelivered is None:

@@ -18,8 +18,10 @@ from mqreplay.decisions.suppositions import FIRST, LAST, Supposition, supposed_r
 LISTS: Final = ("consumer_group", "topic", "cid_all", "mq_all")
 SHARE: Final = ["consumer_group", "topic", "client_id"]
 QUEUE: Final = ["consumer_group", "topic", "broker_name", "queue_id"]
+OWNERS: Final = ("before", "after_first", "after_last")
 COUNTED: Final = ["consumer_group", "topic", "outcome", "reason"]
 UNCHANGED, CHANGED, UNDETERMINED = "unchanged", "changed", "undetermined"
+KEPT, MOVED, MAY_MOVE, NEW, GONE, UNKNOWN = "kept", "moved", "may move", "new", "gone", "unknown"
 
 
 def decided_again(
@@ -52,40 +54,60 @@ def lists_seen(rebalance: pl.DataFrame) -> pl.DataFrame:
     known = rebalance.filter(pl.col("cid_all").is_not_null() & pl.col("mq_all").is_not_null())
     each = known.with_columns(pl.col("cid_all").list.sort(), pl.col("mq_all").list.sort())
     member = pl.struct("client_id", "strategy", "source")
-    return each.group_by(LISTS).agg(
+    each = each.sort("ts", "client_id")  # the last strategy of a member counts
+    return each.group_by(LISTS, maintain_order=True).agg(
         pl.col("ts").min().alias("from_ts"),
         pl.col("ts").max().alias("to_ts"),
         pl.len().cast(pl.Int64).alias("rebalances"),
-        member.unique().alias("members"),
+        member.unique(maintain_order=True).alias("members"),
     )
 
 
 def supposed_owners(
     lists: pl.DataFrame, suppositions: Sequence[Supposition], groups: Mapping[str, GroupSettings], nodes: int
 ) -> pl.DataFrame:
-    """Return each queue of ``lists`` with its owners before and after: QUEUE, before, after_first, after_last.
+    """Return each queue of ``lists`` with its owners: QUEUE, before, after_first, after_last, change.
 
     ``lists`` are one row of `lists_seen` for each group and topic. Owners are lists of client ids; null where a
-    share is not known. ``after_first`` and ``after_last``: with new members that sort first, and last.
+    share is not known, or the queue does not exist. ``after_first`` and ``after_last``: with members that come or leave
+    at the start, and the end, of the list. ``change``: KEPT, MOVED, MAY_MOVE if it depends on the members' ids, NEW,
+    GONE, or UNKNOWN.
     """
     rows = _rebalances_of(lists)
-    owners = _owners(rows, groups, nodes).rename({"owners": "before"})
+    owners = _owners(rows, groups, nodes).rename({"owners": "before", "exists": "existed"})
     for sorts, name in ((FIRST, "after_first"), (LAST, "after_last")):
-        supposed = _with_new_members(supposed_rebalances(rows, suppositions, sorts))
-        after = _owners(supposed, groups, nodes).rename({"owners": name})
+        supposed = supposed_rebalances(rows, suppositions, sorts)
+        after = _owners(supposed, groups, nodes).rename({"owners": name, "exists": f"exists_{name}"})
         owners = owners.join(after, QUEUE, how="full", coalesce=True)
-    return owners.sort(QUEUE)
+    return owners.with_columns(_change().alias("change")).select(*QUEUE, *OWNERS, "change").sort(QUEUE)
+
+
+def _change() -> pl.Expr:
+    moved = [pl.col("before") != pl.col(name) for name in OWNERS[1:]]
+    return (
+        pl.when(pl.col("existed").is_null())
+        .then(pl.lit(NEW))
+        .when(pl.col("exists_after_last").is_null())
+        .then(pl.lit(GONE))
+        .when(pl.any_horizontal(pl.col(OWNERS).is_null()))
+        .then(pl.lit(UNKNOWN))
+        .when(pl.all_horizontal(moved))
+        .then(pl.lit(MOVED))
+        .when(pl.any_horizontal(moved))
+        .then(pl.lit(MAY_MOVE))
+        .otherwise(pl.lit(KEPT))
+    )
 
 
 def _rebalances_of(lists: pl.DataFrame) -> pl.DataFrame:
     """Return one rebalance for each client of a list; one that was not recorded has the strategy of the others."""
     known = lists.explode("members").unnest("members").select(*SHARE, "strategy", "source")
-    by_client = known.group_by(SHARE).agg(pl.col("strategy").drop_nulls().first(), pl.col("source").first())
-    usual = known.group_by("consumer_group", "topic").agg(
-        pl.col("strategy").drop_nulls().unique().alias("strategies"), pl.col("source").first().alias("usual_source")
+    by_client = known.group_by(SHARE, maintain_order=True).agg(pl.col("strategy").drop_nulls().last(), pl.col("source").last())
+    usual = known.group_by("consumer_group", "topic", maintain_order=True).agg(
+        pl.col("strategy").drop_nulls().unique().alias("strategies"), pl.col("source").last().alias("usual_source")
     )
     alike = pl.when(pl.col("strategies").list.len() == 1).then(pl.col("strategies").list.first())
-    each = lists.select(*LISTS, "to_ts").with_columns(pl.col("cid_all").alias("client_id")).explode("client_id")
+    each = lists.select(*LISTS, "to_ts").with_columns(pl.col("cid_all").alias("client_id")).explode("client_id").drop_nulls("client_id")
     joined = each.join(by_client, SHARE, how="left").join(usual, ["consumer_group", "topic"], how="left")
     return joined.with_columns(
         pl.coalesce("strategy", alike).alias("strategy"),
@@ -96,16 +118,21 @@ def _rebalances_of(lists: pl.DataFrame) -> pl.DataFrame:
     ).select(JUDGED)
 
 
-def _with_new_members(rebalance: pl.DataFrame) -> pl.DataFrame:
+def _each_client(rebalance: pl.DataFrame) -> pl.DataFrame:
     """Return a rebalance for each client of each list: new ones do as another member does, others are gone."""
-    first = rebalance.group_by("consumer_group", "topic").first()
-    return first.with_columns(pl.col("cid_all").alias("client_id")).explode("client_id").select(rebalance.columns)
+    first = rebalance.group_by("consumer_group", "topic", maintain_order=True).first()
+    every = first.with_columns(pl.col("cid_all").alias("client_id")).explode("client_id").drop_nulls("client_id")
+    own = rebalance.select(*SHARE, pl.col("strategy").alias("own"), pl.lit(value=True).alias("known"))
+    joined = every.join(own, SHARE, how="left")
+    strategy = pl.when(pl.col("known")).then("own").otherwise("strategy").alias("strategy")
+    return joined.with_columns(strategy).select(rebalance.columns)
 
 
-def _owners(rebalance: pl.DataFrame, groups: Mapping[str, GroupSettings], nodes: int) -> pl.DataFrame:
-    """Return the owners of each queue: QUEUE, owners (null if the share of a client is not known)."""
-    queues = rebalance.select("consumer_group", "topic", "mq_all").unique(["consumer_group", "topic"])
-    every = queues.explode("mq_all").unnest("mq_all").select(QUEUE)
+def _owners(rows: pl.DataFrame, groups: Mapping[str, GroupSettings], nodes: int) -> pl.DataFrame:
+    """Return the owners of each queue: QUEUE, exists, owners (null if the share of a client is not known)."""
+    queues = rows.select("consumer_group", "topic", "mq_all").unique(["consumer_group", "topic"])
+    every = queues.explode("mq_all").unnest("mq_all").select(*QUEUE, pl.lit(value=True).alias("exists"))
+    rebalance = _each_client(rows)
     found = rebalance.select(SHARE).with_columns(verdicts(rebalance, groups, nodes)["expected"].alias("share"))
     unsure = found.filter(pl.col("share").is_null()).select("consumer_group", "topic").unique()
     held = found.filter(pl.col("share").list.len() > 0).explode("share").unnest("share")

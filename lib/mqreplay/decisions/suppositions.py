@@ -36,7 +36,7 @@ class GroupStrategy:
 
 @dataclass(frozen=True)
 class GroupConsumers:
-    """A group has ``added`` members more, or fewer if it is negative: the last ones in order leave."""
+    """A group has ``added`` members more, or fewer if it is negative."""
 
     consumer_group: str
     added: int
@@ -51,6 +51,21 @@ class TopicQueues:
 
 
 Supposition: TypeAlias = BrokerSetting | GroupStrategy | GroupConsumers | TopicQueues
+
+
+def text_of(supposition: Supposition) -> str:
+    """Return a supposition as people read it.
+
+    >>> text_of(BrokerSetting(RATIO, "60", "broker-a")), text_of(GroupConsumers("order-group", 2))
+    ('accessMessageInMemoryMaxRatio=60 on broker-a', '+2 consumers in order-group')
+    """
+    if isinstance(supposition, BrokerSetting):
+        return f"{supposition.name}={supposition.value} on {supposition.broker_name or 'all brokers'}"
+    if isinstance(supposition, GroupStrategy):
+        return f"strategy={supposition.strategy} in {supposition.consumer_group}"
+    if isinstance(supposition, GroupConsumers):
+        return f"{supposition.added:+} consumers in {supposition.consumer_group}"
+    return f"{supposition.queues} queues of {supposition.topic} on each broker"
 
 
 def supposed_brokers(broker: pl.DataFrame, suppositions: Sequence[Supposition]) -> pl.DataFrame:
@@ -83,8 +98,8 @@ def supposed_rebalances(
 ) -> pl.DataFrame:
     """Return rebalances (consumer_group, topic, strategy, cid_all, mq_all) with other lists and strategies.
 
-    ``sorts``: where new members sort, FIRST or LAST: the id of a client that does not exist is not known, and with it
-    the queues that move. Rows of a client that is not in its list any more stay; their share is empty.
+    ``sorts``: where members that come or leave sort, FIRST or LAST: which ones they are is not known, and with it the
+    queues that move. Rows of a client that is not in its list any more stay; their share is empty.
     """
     rows = rebalance
     for each in suppositions:
@@ -116,7 +131,7 @@ def _clients(added: int, sorts: str) -> pl.Expr:
     ids = pl.col("cid_all")
     if added < 0:
         kept = (ids.list.len().cast(pl.Int64) + added).clip(0)
-        return ids.list.sort().list.head(kept)
+        return ids.list.sort().list.head(kept) if sorts == LAST else ids.list.sort().list.tail(kept)
     more = pl.lit(new_clients(added, sorts), pl.List(pl.String))
     return pl.concat_list(ids, more).list.sort()
 

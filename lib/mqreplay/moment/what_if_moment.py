@@ -70,9 +70,10 @@ def reset_to(recorded: Recorded, group: str, to: dt.datetime, at: dt.datetime) -
 
     A reset sets the offset of the first message stored at ``to`` or later: as many as the queue held then. The end of a
     queue is known at polls and answers, so that the offset lies between the end before ``to`` and the one after. What
-    the group has not consumed yet is not delivered again. Null: not known.
+    the group has not consumed yet is not delivered again. Null: not known. Topics of retries are not reset
+    (mqadmin resetOffsetByTime names the topic).
     """
-    committed = committed_at(recorded, at).filter(pl.col("consumer_group") == group).collect()
+    committed = without_retry_topics(committed_at(recorded, at).filter(pl.col("consumer_group") == group).collect())
     ends = pl.concat([_ends(recorded, to - REACH, to), _ends(recorded, to, to + REACH)])
     low = ends.filter(pl.col("ts") <= to).group_by(QUEUE).agg(pl.col("end_offset").max().alias("offset_min"))
     high = ends.filter(pl.col("ts") > to).group_by(QUEUE).agg(pl.col("end_offset").min().alias("offset_max"))

@@ -23,6 +23,7 @@ from mqreplay.lake.scratch import scratch
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.moment.compare import days_of
 from mqreplay.moment.instant import Recorded, recorded
+from mqreplay.moment.names import require_names
 from mqreplay.moment.what_if_moment import LostMaster, lost_master, reset_to
 from mqreplay.night.replay_day import days_read
 from mqreplay.replay.context import ReplayContext
@@ -73,7 +74,7 @@ def predict(
     context = ReplayContext(bounds, settings, {}, raw, raw, None)
     groups = {each.consumer_group for each in suppositions if isinstance(each, GroupStrategy | GroupConsumers)}
     topics = {each.topic for each in suppositions if isinstance(each, TopicQueues)}
-    shared = Supposed(context, tuple(suppositions), groups, topics)
+    shared = Supposed(context, tuple(suppositions), groups, topics, at)
     shares = _shares(runner, rows, shared)
     lists = _chosen(shares.lists, at)
     strategies = settings.strategies
@@ -109,6 +110,7 @@ def what_if(root: str, settings: Settings, asked: WhatIf) -> Answer:
     warehouse = Warehouse(root)
     night = recorded(warehouse, asked.cluster)
     at = None if asked.at is None else night.instant(asked.at, "--at")
+    require_names(night, *_named(asked))
     prediction = lost = reset = None
     if asked.suppositions:
         day = _day(night, asked.day, at)
@@ -122,6 +124,18 @@ def what_if(root: str, settings: Settings, asked: WhatIf) -> Answer:
     if asked.reset_to is not None:
         reset = reset_to(night, asked.group or "", night.instant(asked.reset_to, "--reset-to"), at or night.last)
     return Answer(night.cluster, prediction, lost, reset)
+
+
+def _named(asked: WhatIf) -> tuple[set[str], set[str], set[str]]:
+    """Return the groups, topics and brokers that were named."""
+    groups = {each.consumer_group for each in asked.suppositions if isinstance(each, GroupStrategy | GroupConsumers)}
+    topics = {each.topic for each in asked.suppositions if isinstance(each, TopicQueues)}
+    brokers = {each.broker_name for each in asked.suppositions if isinstance(each, BrokerSetting)} - {None}
+    return (
+        groups | ({asked.group} if asked.group else set()),
+        topics,
+        {name for name in (*brokers, asked.lose_master) if name is not None},
+    )
 
 
 def _day(night: Recorded, text: str | None, at: dt.datetime | None) -> dt.date:
@@ -163,8 +177,8 @@ def _pulls(runner: PassRunner, rows: DayRows, shared: Supposed) -> SupposedPulls
 
 
 def _chosen(lists: pl.DataFrame, at: dt.datetime | None) -> pl.DataFrame:
-    """Return one row of `lists_seen` for each group and topic: the last up to ``at``, else the usual one."""
+    """Return one row of `lists_seen` for each group and topic: the last one with ``at``, else the usual one."""
     by = ["consumer_group", "topic"]
     if at is None:
         return lists.sort("rebalances", "to_ts").unique(by, keep="last", maintain_order=True)
-    return lists.filter(pl.col("from_ts") <= at).sort("from_ts", "to_ts").unique(by, keep="last", maintain_order=True)
+    return lists.sort("to_ts", "rebalances").unique(by, keep="last", maintain_order=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final
@@ -23,12 +24,16 @@ from mqreplay.replay.queue_tables import SILVER
 
 @dataclass(frozen=True)
 class Supposed:
-    """The context, what is supposed, and the groups and topics whose rebalances are decided again."""
+    """The context, what is supposed, and the groups and topics whose rebalances are decided again.
+
+    ``until``: lists of later rebalances do not count.
+    """
 
     context: ReplayContext
     suppositions: tuple[Supposition, ...]
     groups: Collection[str] = ()
     topics: Collection[str] = ()
+    until: dt.datetime | None = None
 
 
 @dataclass(frozen=True)
@@ -53,7 +58,8 @@ def suppose_rebalances(source: RowSource, shard: Shard, shared: Supposed, gold: 
     mine = pl.col("consumer_group").is_in(list(shared.groups)) | pl.col("topic").is_in(list(shared.topics))
     rebalances = of_day.filter(mine).select(JUDGED)
     counted = decided_again(rebalances, shared.suppositions, strategies.groups, strategies.virtual_node_cnt)
-    return SupposedShares(counted, lists_seen(rebalances))
+    known = rebalances if shared.until is None else rebalances.filter(pl.col("ts") <= shared.until)
+    return SupposedShares(counted, lists_seen(known))
 
 
 def suppose_pulls(source: RowSource, shard: Shard, shared: Supposed, gold: GoldRows) -> SupposedPulls:

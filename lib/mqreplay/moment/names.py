@@ -1,0 +1,53 @@
+"""The names of groups, topics and brokers that a recording knows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+import polars as pl
+
+from mqreplay.errors import InputError
+from mqreplay.lake.row_filter import RowFilter
+from mqreplay.lake.similar import did_you_mean
+from mqreplay.moment.instant import Recorded
+
+KNOWN: Final = 8
+GROUPS: Final = ("gold.member", "silver.rebalance", "silver.offset_checkpoint")
+TOPICS: Final = ("silver.rebalance", "silver.topic_config")
+BROKERS: Final = ("silver.broker", "silver.broker_runtime", "silver.pull")
+
+
+def require_names(
+    recorded: Recorded, groups: Iterable[str] = (), topics: Iterable[str] = (), brokers: Iterable[str] = ()
+) -> None:
+    """Raise InputError for the first name that the recording does not know; it names similar ones."""
+    for what, column, tables, names in (
+        ("group", "consumer_group", GROUPS, groups),
+        ("topic", "topic", TOPICS, topics),
+        ("broker", "broker_name", BROKERS, brokers),
+    ):
+        for name in sorted(names):
+            known: set[str] = set()
+            for table in tables:
+                known |= set(_names(recorded, table, column))
+                if name in known:
+                    break
+            else:
+                raise InputError(f"nothing is recorded of the {what} {name}; {_hint(name, known)}")
+
+
+def _names(recorded: Recorded, table: str, column: str) -> list[str]:
+    rows = recorded.warehouse.read(table, RowFilter(recorded.cluster))
+    return rows.select(pl.col(column).drop_nulls().unique()).collect()[column].to_list()
+
+
+def _hint(name: str, known: set[str]) -> str:
+    meant = did_you_mean(name, known)
+    if meant is not None:
+        return f"did you mean {meant}?"
+    some = sorted(each for each in known if not each.startswith("%"))
+    if not some:
+        return "it has none"
+    more = f" and {len(some) - KNOWN} more" if len(some) > KNOWN else ""
+    return f"known are {', '.join(some[:KNOWN])}{more}"
