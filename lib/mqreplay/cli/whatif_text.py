@@ -138,11 +138,18 @@ def _print_lost(console: Console, lost: LostMaster) -> None:
         console.print(Text("    messages delivered again: unknown; copies of both offset files show it", "yellow"))
     else:
         again = {group: number for group, number in lost.redelivered.items() if number}
-        named = ", ".join(f"{group} {number:,}" for group, number in again.items()) or "none"
+        named = _numbers(again)
         open_part = f" ({lost.unknown_queues} queues unknown)" if lost.unknown_queues else ""
         console.print(Text(printable(f"    messages delivered again: {named}{open_part}")), soft_wrap=True)
+    if lost.redelivered_max is not None:
+        text = f"    at most, with what clients have not committed yet: {_numbers(lost.redelivered_max)}"
+        console.print(Text(printable(text)), soft_wrap=True)
     bytes_lost = "unknown; mqreplay record polls it" if lost.lost_bytes is None else f"{lost.lost_bytes:,}"
     console.print(Text(f"    bytes that no slave had: {bytes_lost}"))
+
+
+def _numbers(by_group: dict[str, int]) -> str:
+    return ", ".join(f"{group} {number:,}" for group, number in by_group.items()) or "none"
 
 
 def _print_reset(console: Console, reset: pl.DataFrame) -> None:

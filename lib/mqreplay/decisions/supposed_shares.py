@@ -107,7 +107,7 @@ def _rebalances_of(lists: pl.DataFrame) -> pl.DataFrame:
         pl.col("strategy").drop_nulls().unique().alias("strategies"), pl.col("source").last().alias("usual_source")
     )
     alike = pl.when(pl.col("strategies").list.len() == 1).then(pl.col("strategies").list.first())
-    each = lists.select(*LISTS, "to_ts").with_columns(pl.col("cid_all").alias("client_id")).explode("client_id").drop_nulls("client_id")
+    each = _exploded(lists.select(*LISTS, "to_ts"))
     joined = each.join(by_client, SHARE, how="left").join(usual, ["consumer_group", "topic"], how="left")
     return joined.with_columns(
         pl.coalesce("strategy", alike).alias("strategy"),
@@ -121,11 +121,17 @@ def _rebalances_of(lists: pl.DataFrame) -> pl.DataFrame:
 def _each_client(rebalance: pl.DataFrame) -> pl.DataFrame:
     """Return a rebalance for each client of each list: new ones do as another member does, others are gone."""
     first = rebalance.group_by("consumer_group", "topic", maintain_order=True).first()
-    every = first.with_columns(pl.col("cid_all").alias("client_id")).explode("client_id").drop_nulls("client_id")
+    every = _exploded(first)
     own = rebalance.select(*SHARE, pl.col("strategy").alias("own"), pl.lit(value=True).alias("known"))
     joined = every.join(own, SHARE, how="left")
     strategy = pl.when(pl.col("known")).then("own").otherwise("strategy").alias("strategy")
     return joined.with_columns(strategy).select(rebalance.columns)
+
+
+def _exploded(lists: pl.DataFrame) -> pl.DataFrame:
+    """Return one row for each client of a list. A broker lists a client twice that has two channels to it."""
+    each = lists.with_columns(pl.col("cid_all").list.unique().list.sort().alias("client_id"))
+    return each.explode("client_id").drop_nulls("client_id")
 
 
 def _owners(rows: pl.DataFrame, groups: Mapping[str, GroupSettings], nodes: int) -> pl.DataFrame:

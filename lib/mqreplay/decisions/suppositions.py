@@ -19,11 +19,12 @@ FIRST, LAST = "!", "~"  # client ids that begin so sort before, and after, those
 
 @dataclass(frozen=True)
 class BrokerSetting:
-    """``name`` of the settings of a broker, of all if ``broker_name`` is None, is ``value``."""
+    """``name`` of the settings of a broker is ``value``; of all if ``broker_name`` or ``broker_id`` is None."""
 
     name: str
     value: str
     broker_name: str | None = None
+    broker_id: int | None = None
 
 
 @dataclass(frozen=True)
@@ -77,8 +78,12 @@ def supposed_brokers(broker: pl.DataFrame, suppositions: Sequence[Supposition]) 
     rows = broker
     for each in suppositions:
         if isinstance(each, BrokerSetting):
-            of = pl.lit(value=True) if each.broker_name is None else pl.col("broker_name") == each.broker_name
-            rows = rows.with_columns(_columns_of(each, of))
+            of = [
+                pl.col(name) == value
+                for name, value in (("broker_name", each.broker_name), ("broker_id", each.broker_id))
+                if value is not None
+            ]
+            rows = rows.with_columns(_columns_of(each, pl.all_horizontal(pl.lit(value=True), *of)))
     return rows
 
 

@@ -15,6 +15,7 @@ from mqreplay.moment.instant import Recorded
 from mqreplay.moment.queues import GROUP_QUEUE, committed_at, queues_at, without_retry_topics
 
 MINUTE: Final = dt.timedelta(minutes=2)  # gold.failover_exposure has a row a minute
+COPIES: Final = ("silver.offset_checkpoint", "silver.offset_change")
 REACH: Final = dt.timedelta(hours=1)  # between two polls of a topic at most
 
 
@@ -23,7 +24,8 @@ class LostMaster:
     """What the loss of a master at ``at`` would have cost; None: not known.
 
     ``readers``: by consumer group its queues there. ``slaves``: those that answered. ``redelivered``: messages that
-    would be delivered again, by group; ``lost_bytes``: what no slave had copied, in bytes of the commit log.
+    would be delivered again, by group, by the offset files of both brokers; ``redelivered_max``: at most, if clients
+    also forget what they have not committed yet. ``lost_bytes``: what no slave had copied, in bytes of the commit log.
     """
 
     broker_name: str
@@ -31,6 +33,7 @@ class LostMaster:
     slaves: list[int]
     readers: dict[str, int]
     redelivered: dict[str, int] | None
+    redelivered_max: dict[str, int] | None
     unknown_queues: int | None
     lost_bytes: int | None
 
@@ -44,6 +47,11 @@ def lost_master(recorded: Recorded, broker_name: str, at: dt.datetime) -> LostMa
     rows = recorded.before("gold.failover_exposure", "minute_ts", at, MINUTE).filter(of_broker).sort("minute_ts")
     exposed: dict[str, Any] = next(iter(rows.tail(1).collect().to_dicts()), {})
     by_group = exposed.get("redelivered_by_group")
+    known = None if by_group is None else dict(sorted(_pairs(by_group)))
+    most = _at_most(recorded, broker_name, at)
+    if most is not None and known is not None:
+        # The minute's copies may be later ones.
+        most = {group: max(most.get(group, 0), known.get(group, 0)) for group in sorted(most.keys() | known.keys())}
     queues = without_retry_topics(queues_at(recorded, at)).filter(of_broker & (pl.col("owners").list.len() > 0))
     counted = queues.group_by("consumer_group").agg(pl.len()).sort("consumer_group").rows()
     return LostMaster(
@@ -51,10 +59,30 @@ def lost_master(recorded: Recorded, broker_name: str, at: dt.datetime) -> LostMa
         at,
         [row["broker_id"] for row in slaves],
         {str(group): int(number) for group, number in counted},
-        None if by_group is None else dict(sorted(_pairs(by_group))),
+        known,
+        most,
         exposed.get("unknown_queues"),
         min(behind) if behind else None,
     )
+
+
+def _at_most(recorded: Recorded, broker_name: str, at: dt.datetime) -> dict[str, int] | None:
+    """Return by group the messages between the offsets that slaves had copied and the end of what was pulled."""
+    of_broker = pl.col("broker_name") == broker_name
+    copies = [recorded.before(name, "to_ts", at).filter(of_broker) for name in COPIES]
+    of_slaves = (pl.col("broker_id") != MASTER_ID) & pl.col("client_id").is_null()
+    kept = pl.concat([each.filter(of_slaves).select(*GROUP_QUEUE, "new_offset", "to_ts") for each in copies])
+    copied = kept.sort("to_ts").group_by(GROUP_QUEUE).last().collect()
+    if copied.is_empty():
+        return None
+    pulls = recorded.before("silver.pull", "response_ts", at, REACH)
+    pulled = pulls.filter(of_broker & pl.col("next_begin_offset").is_not_null()).group_by(GROUP_QUEUE)
+    last = pulled.agg(pl.col("next_begin_offset").sort_by("response_ts").last().alias("pulled")).collect()
+    joined = last.join(copied, GROUP_QUEUE, how="inner").select(
+        "consumer_group", (pl.col("pulled") - pl.col("new_offset")).clip(0).alias("again")
+    )
+    by_group = joined.group_by("consumer_group").agg(pl.col("again").sum()).sort("consumer_group")
+    return {str(group): int(number) for group, number in by_group.rows() if number}
 
 
 def _pairs(by_group: Any) -> list[tuple[str, int]]:
