@@ -26,6 +26,7 @@ EXAMPLES = with_examples(
     "mqreplay whatif --reset-to 02:45 --group pay-group --warehouse warehouse/night",
 )
 RATIO, SLAVE_READ, STRATEGY = "ratio", "slaveReadEnable", "strategy"
+FULL_RATIO = "accessMessageInMemoryMaxRatio"
 
 
 def add(commands: Any) -> None:
@@ -48,6 +49,7 @@ def add(commands: Any) -> None:
     command.add_argument("--topic", metavar="NAME", help="the topic of --queues")
     command.add_argument("--lose-master", metavar="BROKER", help="the master of this broker name fails at --at")
     command.add_argument("--reset-to", metavar="TIME", help="the offsets of the group are reset to this time")
+    command.add_argument("--drain", action="store_true", help="how long the backlog of the group lasts from --at")
     command.add_argument("--at", metavar="TIME", help="an instant in UTC; without it, the usual lists, or the end")
     command.add_argument("--day", metavar="DAY", help="the day that is decided again; the last one without it")
     command.add_argument("--cluster", metavar="NAME", help="the cluster, where the warehouse has several")
@@ -60,14 +62,18 @@ def run(args: argparse.Namespace, settings: Settings) -> None:
 
     require_warehouse(args.warehouse)
     suppositions = suppositions_of(args)
-    if not suppositions and not args.lose_master and not args.reset_to:
-        raise InputError("nothing is supposed; name a setting: --set, --consumers, --queues, --lose-master, --reset-to")
+    if not suppositions and not args.lose_master and not args.reset_to and not args.drain:
+        options = "--set, --consumers, --queues, --lose-master, --reset-to or --drain"
+        raise InputError(f"nothing is supposed; name a setting: {options}")
+    from dataclasses import replace
+
     from mqreplay.cli.terminal import note_interruption
     from mqreplay.cli.whatif_text import print_whatif
     from mqreplay.night.what_if import WhatIf, what_if
 
     note_interruption(args.warehouse)
     asked = WhatIf(tuple(suppositions), args.lose_master, args.reset_to, args.group, args.at, args.day, args.cluster)
+    asked = replace(asked, drain=args.drain)
     print_whatif(what_if(args.warehouse, settings, asked), as_json=args.json)
 
 
@@ -86,13 +92,27 @@ def suppositions_of(args: argparse.Namespace) -> list[Supposition]:
         if args.queues < 1:
             raise InputError(f"--queues is {args.queues}; a topic has 1 queue or more")
         found.append(TopicQueues(args.topic, args.queues))
-    if args.reset_to and not args.group:
-        raise InputError("--reset-to needs --group")
+    for option, value in (("--reset-to", args.reset_to), ("--drain", args.drain)):
+        if value and not args.group:
+            raise InputError(f"{option} needs --group")
+    _require_use(args)
     return found
 
 
+def _require_use(args: argparse.Namespace) -> None:
+    """Raise InputError for options that nothing uses."""
+    names = [text.partition("=")[0] for text in args.set]
+    of_brokers = any(name in (RATIO, FULL_RATIO, SLAVE_READ) for name in names)
+    if args.broker and not of_brokers:
+        raise InputError(f"--broker goes with --set {RATIO}=... or {SLAVE_READ}=...")
+    if args.topic and args.queues is None:
+        raise InputError("--topic goes with --queues")
+    of_group = args.consumers is not None or args.reset_to or args.drain or STRATEGY in names
+    if args.group and not of_group:
+        raise InputError("--group goes with --set strategy=..., --consumers, --reset-to or --drain")
+
+
 def _setting(text: str, args: argparse.Namespace) -> Supposition:
-    from mqreplay.decisions.suppositions import RATIO as FULL_NAME
     from mqreplay.decisions.suppositions import BrokerSetting, GroupStrategy
 
     name, equals, value = text.partition("=")
@@ -102,10 +122,10 @@ def _setting(text: str, args: argparse.Namespace) -> Supposition:
         if not args.group:
             raise InputError("--set strategy=... needs --group")
         return GroupStrategy(args.group, value)
-    if name in (RATIO, FULL_NAME):
+    if name in (RATIO, FULL_RATIO):
         if not value.isdigit() or not 1 <= int(value) <= 100:
             raise InputError(f"--set {text!r}: a ratio is a number of percent from 1 to 100")
-        return BrokerSetting(FULL_NAME, value, args.broker)
+        return BrokerSetting(FULL_RATIO, value, args.broker)
     if name == SLAVE_READ:
         if value.lower() not in ("true", "false"):
             raise InputError(f"--set {text!r}: write true or false")

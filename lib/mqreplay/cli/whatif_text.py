@@ -21,6 +21,7 @@ from mqreplay.decisions.supposed_shares import (
 )
 from mqreplay.decisions.suppositions import text_of
 from mqreplay.lake.plain_rows import plain_rows
+from mqreplay.moment.drain import ASSUMPTION
 from mqreplay.moment.what_if_moment import LostMaster
 from mqreplay.night.what_if import Answer, Prediction
 from mqreplay.printable import json_text, printable
@@ -42,6 +43,8 @@ def print_whatif(answer: Answer, *, as_json: bool) -> None:
         _print_lost(console, answer.lost)
     if answer.reset is not None:
         _print_reset(console, answer.reset)
+    if answer.drain is not None:
+        _print_drain(console, answer.drain)
 
 
 def as_plain(answer: Answer) -> dict[str, Any]:
@@ -54,6 +57,8 @@ def as_plain(answer: Answer) -> dict[str, Any]:
         found["lost_master"] = vars(answer.lost) | {"at": answer.lost.at.replace(tzinfo=None)}
     if answer.reset is not None:
         found["reset"] = plain_rows(answer.reset)
+    if answer.drain is not None:
+        found |= {"drain": plain_rows(answer.drain), "assumption": ASSUMPTION}
     return found
 
 
@@ -166,3 +171,27 @@ def _print_reset(console: Console, reset: pl.DataFrame) -> None:
         queue = f"{row['topic']} {row['broker_name']} {row['queue_id']}"
         at = f"committed {row['committed']}, reset to {row['offset_min']} to {row['offset_max']}"
         console.print(Text(printable(f"    {queue}: {again} ({at})"), "dim"), soft_wrap=True)
+
+
+def _print_drain(console: Console, drain: pl.DataFrame) -> None:
+    if drain.is_empty():
+        console.print(Text("  nothing is known of the group's queues then", "yellow"))
+        return
+    for row in drain.iter_rows(named=True):
+        console.print(Text(printable(f"  {row['topic']}: {_drained(row)}")), soft_wrap=True)
+    console.print(Text(f"  {ASSUMPTION}", "dim"), soft_wrap=True)
+
+
+def _drained(row: dict[str, Any]) -> str:
+    if row["lag"] is None:
+        return "its backlog is not known"
+    if row["lag"] == 0:
+        return "no message waits"
+    waiting = f"{row['lag']:,} messages wait"
+    if row["pulled_max"] is None or row["produced"] is None:
+        return f"{waiting}; the group's rates are not known"
+    rates = f"pulled {row['pulled_min']:.1f} to {row['pulled_max']:.1f}/s, stored {row['produced']:.1f}/s"
+    if row["seconds_min"] is None:
+        return f"{waiting} and do not become fewer ({rates})"
+    most = "or never" if row["seconds_max"] is None else f"to {row['seconds_max']:,.0f} s"
+    return f"{waiting}, gone in {row['seconds_min']:,.0f} s {most} ({rates})"

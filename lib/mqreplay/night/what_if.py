@@ -22,6 +22,7 @@ from mqreplay.lake.row_filter import RowFilter
 from mqreplay.lake.scratch import scratch
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.moment.compare import days_of
+from mqreplay.moment.drain import drain_time
 from mqreplay.moment.instant import Recorded, recorded
 from mqreplay.moment.names import require_names
 from mqreplay.moment.what_if_moment import LostMaster, lost_master, reset_to
@@ -93,6 +94,7 @@ class WhatIf:
     at: str | None = None
     day: str | None = None
     cluster: str | None = None
+    drain: bool = False
 
 
 @dataclass(frozen=True)
@@ -103,6 +105,7 @@ class Answer:
     prediction: Prediction | None
     lost: LostMaster | None
     reset: pl.DataFrame | None
+    drain: pl.DataFrame | None = None
 
 
 def what_if(root: str, settings: Settings, asked: WhatIf) -> Answer:
@@ -123,7 +126,8 @@ def what_if(root: str, settings: Settings, asked: WhatIf) -> Answer:
         lost = lost_master(night, asked.lose_master, at or night.last)
     if asked.reset_to is not None:
         reset = reset_to(night, asked.group or "", night.instant(asked.reset_to, "--reset-to"), at or night.last)
-    return Answer(night.cluster, prediction, lost, reset)
+    drain = drain_time(night, asked.group or "", at or night.last) if asked.drain else None
+    return Answer(night.cluster, prediction, lost, reset, drain)
 
 
 def _named(asked: WhatIf) -> tuple[set[str], set[str], set[str]]:

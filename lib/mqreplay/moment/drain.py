@@ -1,0 +1,71 @@
+"""How long a group needs for its backlog, by the rates of its own night."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import Final
+
+import polars as pl
+
+from mqreplay.core.topic_route import MASTER_ID
+from mqreplay.evidence.arrays.keys import QUEUE
+from mqreplay.moment.instant import Recorded
+from mqreplay.moment.queues import queues_at, without_retry_topics
+
+WINDOW: Final = dt.timedelta(seconds=30)
+RECENT: Final = dt.timedelta(minutes=5)
+ASSUMPTION: Final = (
+    "if the group pulls as fast as in the windows of 30 s in which it caught up (their lower quartile and the fastest "
+    "one), and producers send as fast as in the 5 minutes before"
+)
+
+
+def drain_time(recorded: Recorded, group: str, at: dt.datetime) -> pl.DataFrame:
+    """Return for each topic of a group how long its backlog lasts from ``at``, in seconds.
+
+    Columns: topic, lag, pulled_min, pulled_max and produced (messages per second), seconds_min, seconds_max. Null: not
+    known, or the backlog does not end at this rate. A group catches up in a window if it pulls more than is stored.
+    """
+    queues = without_retry_topics(queues_at(recorded, at, group))
+    lag = queues.group_by("topic").agg(
+        pl.when(pl.col("lag").is_not_null().all()).then(pl.col("lag").sum()).alias("lag"),
+    )
+    windows = _windows(recorded, group)
+    caught_up = windows.filter(pl.col("pulled") > pl.col("stored").fill_null(0))
+    rate = pl.col("pulled") / WINDOW.total_seconds()
+    pulled = caught_up.group_by("topic").agg(
+        rate.quantile(0.25, "lower").alias("pulled_min"), rate.max().alias("pulled_max")
+    )
+    recent = windows.filter(pl.col("ts").is_between(at - RECENT, at)).group_by("topic")
+    produced = recent.agg((pl.col("stored").mean() / WINDOW.total_seconds()).alias("produced"))
+    joined = lag.join(pulled, "topic", how="left").join(produced, "topic", how="left")
+    return joined.with_columns(_seconds("pulled_max", "seconds_min"), _seconds("pulled_min", "seconds_max")).sort(
+        "topic"
+    )
+
+
+def _seconds(rate: str, name: str) -> pl.Expr:
+    gain = pl.col(rate) - pl.col("produced")
+    return (
+        pl.when(pl.col("lag") == 0).then(0.0).when(gain > 0).then((pl.col("lag") / gain).round(0)).alias(name)
+    )
+
+
+def _windows(recorded: Recorded, group: str) -> pl.DataFrame:
+    """Return what a group pulled and what was stored meanwhile: topic, ts, pulled, stored."""
+    pulls = recorded.before("silver.pull", "response_ts", recorded.last, recorded.last - recorded.first)
+    answered = (
+        pulls.filter((pl.col("consumer_group") == group) & pl.col("next_begin_offset").is_not_null())
+        .filter(pl.col("last_queue_offset").is_not_null() | (pl.col("response_code") == 0))
+        .select(
+            *QUEUE,
+            pl.col("response_ts").dt.truncate(WINDOW).alias("ts"),
+            (pl.col("next_begin_offset") - pl.col("queue_offset")).clip(0).alias("pulled"),
+            pl.when(pl.col("broker_id") == MASTER_ID).then("max_offset").alias("end"),
+        )
+    )
+    by_queue = answered.group_by(*QUEUE, "ts").agg(pl.col("pulled").sum(), pl.col("end").max()).sort("ts").collect()
+    stored = (pl.col("end") - pl.col("end").shift(1)).over(QUEUE).alias("stored")
+    return by_queue.with_columns(stored).group_by("topic", "ts").agg(
+        pl.col("pulled").sum(), pl.when(pl.col("stored").is_not_null().any()).then(pl.col("stored").sum())
+    )
