@@ -113,7 +113,7 @@ def test_a_backlog(night, capsys):
         ("--set strategy=AVG --group order-group --broker broker-a", "--broker goes with --set ratio"),
         ("--set ratio=60 --group order-group", "--group goes with"),
         ("--consumers +1 --group order-group --topic order-topic", "--topic goes with --queues"),
-        ("--consumers +1 --group ordergroup", "no such|did you mean order-group?"),
+        ("--consumers +1 --group ordergroup", "did you mean order-group?"),
         ("--queues 8 --topic order-topik", "did you mean order-topic?"),
         ("--set ratio=60 --broker broker-x", "did you mean broker-"),
         ("--lose-master nothing-like-it", "known are broker-a, broker-b"),
@@ -124,4 +124,4 @@ def test_a_backlog(night, capsys):
 )
 def test_options_that_do_not_fit(options, says, night, capsys):
     assert whatif(night.root, *options.split()) == 2
-    assert any(part in capsys.readouterr().err for part in says.split("|"))
+    assert says in capsys.readouterr().err

@@ -11,12 +11,13 @@ from mqreplay.core.topic_route import MASTER_ID
 from mqreplay.evidence.arrays.keys import QUEUE
 from mqreplay.moment.instant import Recorded
 from mqreplay.moment.queues import queues_at, without_retry_topics
+from mqreplay.moment.what_if_moment import ends_between
 
 WINDOW: Final = dt.timedelta(seconds=30)
-RECENT: Final = dt.timedelta(minutes=5)
+RECENT: Final = dt.timedelta(minutes=1)
 ASSUMPTION: Final = (
     "if the group pulls as fast as in the windows of 30 s in which it caught up (their lower quartile and the fastest "
-    "one), and producers send as fast as in the 5 minutes before"
+    "one), and producers send as fast as in the minute before"
 )
 
 
@@ -36,12 +37,22 @@ def drain_time(recorded: Recorded, group: str, at: dt.datetime) -> pl.DataFrame:
     pulled = caught_up.group_by("topic").agg(
         rate.quantile(0.25, "lower").alias("pulled_min"), rate.max().alias("pulled_max")
     )
-    recent = windows.filter(pl.col("ts").is_between(at - RECENT, at)).group_by("topic")
-    produced = recent.agg((pl.col("stored").mean() / WINDOW.total_seconds()).alias("produced"))
+    produced = _produced(recorded, at, queues)
     joined = lag.join(pulled, "topic", how="left").join(produced, "topic", how="left")
     return joined.with_columns(_seconds("pulled_max", "seconds_min"), _seconds("pulled_min", "seconds_max")).sort(
         "topic"
     )
+
+
+def _produced(recorded: Recorded, at: dt.datetime, queues: pl.DataFrame) -> pl.DataFrame:
+    """Return the messages per second that each topic stored lately: topic, produced; null if an end is not known."""
+    ends = ends_between(recorded, at - RECENT, at).sort("ts").group_by(QUEUE)
+    first, last = pl.col("end_offset").first(), pl.col("end_offset").last()
+    seconds = (pl.col("ts").last() - pl.col("ts").first()).dt.total_milliseconds() / 1000
+    by_queue = ends.agg(pl.when(seconds > 0).then((last - first) / seconds).alias("produced"))
+    joined = queues.select(QUEUE).unique().join(by_queue, QUEUE, how="left")
+    known = pl.col("produced").is_not_null().all()
+    return joined.group_by("topic").agg(pl.when(known).then(pl.col("produced").sum()).alias("produced"))
 
 
 def _seconds(rate: str, name: str) -> pl.Expr:

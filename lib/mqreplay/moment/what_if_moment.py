@@ -102,7 +102,7 @@ def reset_to(recorded: Recorded, group: str, to: dt.datetime, at: dt.datetime) -
     (mqadmin resetOffsetByTime names the topic).
     """
     committed = without_retry_topics(committed_at(recorded, at).filter(pl.col("consumer_group") == group).collect())
-    ends = pl.concat([_ends(recorded, to - REACH, to), _ends(recorded, to, to + REACH)])
+    ends = pl.concat([ends_between(recorded, to - REACH, to), ends_between(recorded, to, to + REACH)])
     low = ends.filter(pl.col("ts") <= to).group_by(QUEUE).agg(pl.col("end_offset").max().alias("offset_min"))
     high = ends.filter(pl.col("ts") > to).group_by(QUEUE).agg(pl.col("end_offset").min().alias("offset_max"))
     joined = committed.join(low, QUEUE, how="left").join(high, QUEUE, how="left")
@@ -118,7 +118,7 @@ def reset_to(recorded: Recorded, group: str, to: dt.datetime, at: dt.datetime) -
     ).sort("topic", "broker_name", "queue_id")
 
 
-def _ends(recorded: Recorded, since: dt.datetime, until: dt.datetime) -> pl.DataFrame:
+def ends_between(recorded: Recorded, since: dt.datetime, until: dt.datetime) -> pl.DataFrame:
     """Return the ends of queues that masters stated after ``since``, up to ``until``: broker_name, topic, queue_id, ts,
     end_offset."""
     of_master = pl.col("broker_id") == MASTER_ID
