@@ -102,7 +102,9 @@ def _change() -> pl.Expr:
 def _rebalances_of(lists: pl.DataFrame) -> pl.DataFrame:
     """Return one rebalance for each client of a list; one that was not recorded has the strategy of the others."""
     known = lists.explode("members").unnest("members").select(*SHARE, "strategy", "source")
-    by_client = known.group_by(SHARE, maintain_order=True).agg(pl.col("strategy").drop_nulls().last(), pl.col("source").last())
+    by_client = known.group_by(SHARE, maintain_order=True).agg(
+        pl.col("strategy").drop_nulls().last(), pl.col("source").last()
+    )
     usual = known.group_by("consumer_group", "topic", maintain_order=True).agg(
         pl.col("strategy").drop_nulls().unique().alias("strategies"), pl.col("source").last().alias("usual_source")
     )

@@ -13,11 +13,11 @@ from mqreplay.moment.instant import Recorded
 from mqreplay.moment.queues import queues_at, without_retry_topics
 from mqreplay.moment.what_if_moment import ends_between
 
-WINDOW: Final = dt.timedelta(seconds=30)
+WINDOW: Final = dt.timedelta(seconds=10)
 RECENT: Final = dt.timedelta(minutes=1)
 ASSUMPTION: Final = (
-    "if the group pulls as fast as in the windows of 30 s in which it caught up (their lower quartile and the fastest "
-    "one), and producers send as fast as in the minute before"
+    "at least: the group pulls as in its fastest 10 s, and nothing more is sent; at most: it pulls as in the slowest "
+    "quarter of the 10 s in which it caught up, and producers send as in the minute before"
 )
 
 
@@ -39,9 +39,10 @@ def drain_time(recorded: Recorded, group: str, at: dt.datetime) -> pl.DataFrame:
     )
     produced = _produced(recorded, at, queues)
     joined = lag.join(pulled, "topic", how="left").join(produced, "topic", how="left")
-    return joined.with_columns(_seconds("pulled_max", "seconds_min"), _seconds("pulled_min", "seconds_max")).sort(
-        "topic"
-    )
+    return joined.with_columns(
+        _seconds(pl.col("pulled_max"), "seconds_min"),
+        _seconds(pl.col("pulled_min") - pl.col("produced"), "seconds_max"),
+    ).sort("topic")
 
 
 def _produced(recorded: Recorded, at: dt.datetime, queues: pl.DataFrame) -> pl.DataFrame:
@@ -55,11 +56,8 @@ def _produced(recorded: Recorded, at: dt.datetime, queues: pl.DataFrame) -> pl.D
     return joined.group_by("topic").agg(pl.when(known).then(pl.col("produced").sum()).alias("produced"))
 
 
-def _seconds(rate: str, name: str) -> pl.Expr:
-    gain = pl.col(rate) - pl.col("produced")
-    return (
-        pl.when(pl.col("lag") == 0).then(0.0).when(gain > 0).then((pl.col("lag") / gain).round(0)).alias(name)
-    )
+def _seconds(gain: pl.Expr, name: str) -> pl.Expr:
+    return pl.when(pl.col("lag") == 0).then(0.0).when(gain > 0).then((pl.col("lag") / gain).round(0)).alias(name)
 
 
 def _windows(recorded: Recorded, group: str) -> pl.DataFrame:
@@ -77,6 +75,8 @@ def _windows(recorded: Recorded, group: str) -> pl.DataFrame:
     )
     by_queue = answered.group_by(*QUEUE, "ts").agg(pl.col("pulled").sum(), pl.col("end").max()).sort("ts").collect()
     stored = (pl.col("end") - pl.col("end").shift(1)).over(QUEUE).alias("stored")
-    return by_queue.with_columns(stored).group_by("topic", "ts").agg(
-        pl.col("pulled").sum(), pl.when(pl.col("stored").is_not_null().any()).then(pl.col("stored").sum())
+    return (
+        by_queue.with_columns(stored)
+        .group_by("topic", "ts")
+        .agg(pl.col("pulled").sum(), pl.when(pl.col("stored").is_not_null().any()).then(pl.col("stored").sum()))
     )
