@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from mqreplay.decisions.supposed_shares import decided_again, lists_seen, supposed_owners
+from mqreplay.decisions.supposed_shares import decided_again, idle_members, lists_seen, supposed_owners
 from mqreplay.decisions.suppositions import (
     FIRST,
     LAST,
@@ -85,6 +85,14 @@ def test_which_member_leaves_bounds_the_queues_that_move():
 
 def test_nobody_owns_the_queues_of_a_group_without_members():
     assert after(rebalances("c1", "c2"), GroupConsumers("g", -2)) == [[]] * 4
+
+
+@pytest.mark.parametrize(("added", "idle"), [(2, 0), (3, 1), (5, 3), (-2, 0)])
+def test_members_without_a_queue(added, idle):
+    lists, supposed = lists_seen(rebalances("c1", "c2")), [GroupConsumers("g", added)]
+    (found,) = idle_members(lists, supposed_owners(lists, supposed, {}, 10), supposed).to_dicts()
+    assert (found["members_before"], found["idle_before"]) == (2, 0)
+    assert (found["members_after"], found["idle_after"]) == (2 + added, idle)
 
 
 def test_new_and_removed_queues():

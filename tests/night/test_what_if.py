@@ -214,7 +214,7 @@ def test_members_that_came_or_left_took_the_predicted_queues(orders):
             continue  # places on the ring are those of the ids
         number = compared(after, {names.get(c, c): q for c, q in supposed.items()}, strategies_of(before))
         came, left = (came + number, left) if added > 0 else (came, left + number)
-    assert came > 150 and left > 20, (came, left)
+    assert min(came - 150, left - 20) > 0, (came, left)
 
 
 def test_a_group_took_the_predicted_queues_after_a_topic_grew_and_shrank(orders):
@@ -243,7 +243,9 @@ def test_no_more_was_delivered_again_than_a_lost_master_was_predicted_to_cost(br
     findings = rows_of(orders, "gold.finding")
     (down,) = findings.filter((pl.col("kind") == "broker_down") & (pl.col("broker_name") == broker)).to_dicts()
     lost = lost_master(orders, broker, down["from_ts"] - dt.timedelta(seconds=1))
-    assert lost.redelivered is not None and lost.redelivered_max is not None and lost.slaves == [1]
+    assert lost.redelivered is not None
+    assert lost.redelivered_max is not None
+    assert lost.slaves == [1]
     again = findings.filter(
         (pl.col("kind") == "duplicate_delivery")
         & (pl.col("broker_name") == broker)

@@ -9,6 +9,7 @@ import polars as pl
 from rich.console import Console
 from rich.text import Text
 
+from mqreplay.core.retry_topic import RETRY_GROUP_TOPIC_PREFIX as RETRY
 from mqreplay.decisions.supposed_shares import (
     CHANGED,
     GONE,
@@ -52,7 +53,7 @@ def as_plain(answer: Answer) -> dict[str, Any]:
     found: dict[str, Any] = {"cluster": answer.cluster}
     if (prediction := answer.prediction) is not None:
         found |= {"day": prediction.day, "supposed": [text_of(each) for each in prediction.suppositions]}
-        found |= {name: plain_rows(getattr(prediction, name)) for name in ("decided", "owners", "pulls")}
+        found |= {name: plain_rows(getattr(prediction, name)) for name in ("decided", "owners", "pulls", "members")}
     if answer.lost is not None:
         found["lost_master"] = vars(answer.lost) | {"at": answer.lost.at.replace(tzinfo=None)}
     if answer.reset is not None:
@@ -73,7 +74,9 @@ def _print_prediction(console: Console, found: Prediction) -> None:
         reasons = rows.filter(pl.col("outcome") == UNDETERMINED)["reason"].drop_nulls().unique().sort().to_list()
         for reason in reasons:
             console.print(Text(printable(f"    undetermined: {reason}"), "yellow"), soft_wrap=True)
-        _print_owners(console, found.owners.filter(pl.col("consumer_group") == group))
+        of_group = pl.col("consumer_group") == group
+        _print_owners(console, found.owners.filter(of_group))
+        _print_members(console, found.members.filter(of_group))
     if len(found.pulls):
         _print_pulls(console, found.pulls)
 
@@ -101,6 +104,14 @@ def _print_owners(console: Console, owners: pl.DataFrame) -> None:
         console.print(Text(printable(text), "dim"), soft_wrap=True)
     if len(rows) > MOST_QUEUES:
         console.print(Text(f"    ... and {len(rows) - MOST_QUEUES} more queues; --json has all", "dim"))
+
+
+def _print_members(console: Console, members: pl.DataFrame) -> None:
+    idle = (pl.col("idle_before") > 0) | (pl.col("idle_after") > 0)
+    for row in members.filter(idle & ~pl.col("topic").str.starts_with(RETRY)).iter_rows(named=True):
+        before, after = (f"{row[f'idle_{name}']} of {row[f'members_{name}']}" for name in ("before", "after"))
+        text = f"    {row['topic']}: {before} members held no queue, {after} would hold none"
+        console.print(Text(printable(text)), soft_wrap=True)
 
 
 def moved_bounds(owners: pl.DataFrame) -> tuple[int, int]:

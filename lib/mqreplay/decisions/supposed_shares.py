@@ -82,6 +82,30 @@ def supposed_owners(
     return owners.with_columns(_change().alias("change")).select(*QUEUE, *OWNERS, "change").sort(QUEUE)
 
 
+def idle_members(lists: pl.DataFrame, owners: pl.DataFrame, suppositions: Sequence[Supposition]) -> pl.DataFrame:
+    """Return the members of each group and topic, and how many hold no queue: members and idle, before and after.
+
+    ``owners`` are those of `supposed_owners`; idle is null if a share is not known.
+    """
+    rows = lists.select(LISTS).with_columns(pl.lit(None, pl.String).alias("strategy"))
+    by = ["consumer_group", "topic"]
+    found = rows.select(by)
+    for name, column, frame in (
+        ("before", "before", rows),
+        ("after", "after_last", supposed_rebalances(rows, suppositions)),
+    ):
+        members = frame.select(*by, pl.col("cid_all").list.n_unique().cast(pl.Int64).alias(f"members_{name}"))
+        exists = owners.filter(pl.col("change") != (NEW if name == "before" else GONE))
+        holders = exists.group_by(by).agg(
+            pl.col(column).is_null().any().alias("unsure"),
+            pl.col(column).explode().drop_nulls().n_unique().cast(pl.Int64).alias("holders"),
+        )
+        joined = members.join(holders, by, how="left")
+        idle = pl.when(~pl.col("unsure")).then(pl.col(f"members_{name}") - pl.col("holders")).alias(f"idle_{name}")
+        found = found.join(joined.select(*by, f"members_{name}", idle), by, how="left")
+    return found.sort(by)
+
+
 def _change() -> pl.Expr:
     moved = [pl.col("before") != pl.col(name) for name in OWNERS[1:]]
     return (

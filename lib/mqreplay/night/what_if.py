@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from mqreplay.decisions.allocation import JUDGED
-from mqreplay.decisions.supposed_shares import COUNTED, decided_again, lists_seen, supposed_owners
+from mqreplay.decisions.supposed_shares import COUNTED, decided_again, idle_members, lists_seen, supposed_owners
 from mqreplay.decisions.supposed_suggestions import BY, COUNTS
 from mqreplay.decisions.suppositions import BrokerSetting, GroupConsumers, GroupStrategy, Supposition, TopicQueues
 from mqreplay.engines.engine import Engine
@@ -47,6 +47,7 @@ class Prediction:
 
     ``decided``: consumer_group, topic, outcome, reason, rebalances (`decided_again`). ``owners``: queues with owners
     before and after (`supposed_owners`). ``pulls``: answers by group, topic and broker (`supposed_suggestions`).
+    ``members``: how many hold no queue (`idle_members`).
     """
 
     cluster: str
@@ -55,6 +56,7 @@ class Prediction:
     decided: pl.DataFrame
     owners: pl.DataFrame
     pulls: pl.DataFrame
+    members: pl.DataFrame
 
 
 def predict(
@@ -80,7 +82,9 @@ def predict(
     lists = _chosen(shares.lists, at)
     strategies = settings.strategies
     owners = supposed_owners(lists, suppositions, strategies.groups, strategies.virtual_node_cnt)
-    return Prediction(cluster, day, tuple(suppositions), shares.counted, owners, _pulls(runner, rows, shared).counted)
+    members = idle_members(lists, owners, suppositions)
+    pulls = _pulls(runner, rows, shared).counted
+    return Prediction(cluster, day, tuple(suppositions), shares.counted, owners, pulls, members)
 
 
 @dataclass(frozen=True)
