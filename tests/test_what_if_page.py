@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import shlex
 from typing import Any
@@ -20,7 +21,7 @@ def answers() -> list[tuple[str, list[str]]]:
     """Return the commands of the page, and the lines that it shows of their answers."""
     blocks = [block for block in re.split(r"\n\n(?=\S|    )", PAGE) if block.startswith("    ")]
     texts = [[line[4:] for line in block.splitlines() if line.strip()] for block in blocks]
-    pairs = zip(texts, texts[1:], strict=False)
+    pairs = itertools.pairwise(texts)
     return [(command[0], shown) for command, shown in pairs if re.match("mqreplay (whatif|at|sql)", command[0])]
 
 

@@ -48,7 +48,7 @@ def test_a_strategy_as_text(night, capsys):
 def test_several_suppositions_as_json(night, capsys):
     options = ("--set", "ratio=60", "--broker", "broker-a", "--consumers", "+1", "--group", "order-group")
     found = as_json(night, capsys, *options)
-    assert found["supposed"] == ["accessMessageInMemoryMaxRatio=60 on broker-a", "+1 consumers in order-group"]
+    assert found["supposed"] == ["accessMessageInMemoryMaxRatio=60 on broker-a", "+1 consumer in order-group"]
     assert {row["broker_name"] for row in found["pulls"]} == {"broker-a"}
     assert sum(row["to_slave_max"] for row in found["pulls"]) == 0
     assert {row["consumer_group"] for row in found["owners"]} == {"order-group"}

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from mqreplay import __version__
 from mqreplay.cli import (
+    advise_command,
     at_command,
     compare_command,
     completion,
@@ -110,7 +111,7 @@ def parser() -> argparse.ArgumentParser:
     add_conf(explain)
     explain.add_argument("--limit", type=int, metavar="N", help="rows of evidence at most (50)")
     explain.add_argument("--json", action="store_true", help="print the explanation as JSON")
-    for of_moment in (at_command, compare_command, ready_command, whatif_command):
+    for of_moment in (at_command, compare_command, ready_command, whatif_command, advise_command):
         of_moment.add(commands)
     text = "list the tables, or the columns of one table, with comments"
     tables_command.add(
@@ -272,6 +273,9 @@ def _command(args: argparse.Namespace) -> int:
     settings = load_settings(args.conf or step_commands.demo_conf(args.command))
     if args.command == "doctor":
         return _doctor(args, settings)
+    if args.command == "advise":
+        advise_command.run(args, settings)
+        return DONE
     if args.command == "whatif":
         whatif_command.run(args, settings)
         return DONE

@@ -19,6 +19,7 @@ from mqreplay.decisions.supposed_shares import (
     UNCHANGED,
     UNDETERMINED,
     UNKNOWN,
+    moved_bounds,
 )
 from mqreplay.decisions.suppositions import text_of
 from mqreplay.lake.plain_rows import plain_rows
@@ -112,13 +113,6 @@ def _print_members(console: Console, members: pl.DataFrame) -> None:
         before, after = (f"{row[f'idle_{name}']} of {row[f'members_{name}']}" for name in ("before", "after"))
         text = f"    {row['topic']}: {before} members held no queue, {after} would hold none"
         console.print(Text(printable(text)), soft_wrap=True)
-
-
-def moved_bounds(owners: pl.DataFrame) -> tuple[int, int]:
-    """Return how many queues move at least and at most, over where the ids of members sort that come or leave."""
-    moves = owners.filter(pl.col("change").is_in([MOVED, MAY_MOVE]))
-    first, last = ((moves["before"] != moves[name]).sum() for name in ("after_first", "after_last"))
-    return min(first, last), max(first, last)
 
 
 def _shares(owners: list[list[str] | None]) -> str:

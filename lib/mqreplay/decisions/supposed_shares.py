@@ -106,6 +106,13 @@ def idle_members(lists: pl.DataFrame, owners: pl.DataFrame, suppositions: Sequen
     return found.sort(by)
 
 
+def moved_bounds(owners: pl.DataFrame) -> tuple[int, int]:
+    """Return how many queues move at least and at most, over where the ids of members sort that come or leave."""
+    moves = owners.filter(pl.col("change").is_in([MOVED, MAY_MOVE]))
+    first, last = ((moves["before"] != moves[name]).sum() for name in ("after_first", "after_last"))
+    return min(first, last), max(first, last)
+
+
 def _change() -> pl.Expr:
     moved = [pl.col("before") != pl.col(name) for name in OWNERS[1:]]
     return (

@@ -65,8 +65,10 @@ def text_of(supposition: Supposition) -> str:
     if isinstance(supposition, GroupStrategy):
         return f"strategy={supposition.strategy} in {supposition.consumer_group}"
     if isinstance(supposition, GroupConsumers):
-        return f"{supposition.added:+} consumers in {supposition.consumer_group}"
-    return f"{supposition.queues} queues of {supposition.topic} on each broker"
+        noun = "consumer" if abs(supposition.added) == 1 else "consumers"
+        return f"{supposition.added:+} {noun} in {supposition.consumer_group}"
+    noun = "queue" if supposition.queues == 1 else "queues"
+    return f"{supposition.queues} {noun} of {supposition.topic} on each broker"
 
 
 def supposed_brokers(broker: pl.DataFrame, suppositions: Sequence[Supposition]) -> pl.DataFrame:

@@ -120,7 +120,7 @@ def what_if(root: str, settings: Settings, asked: WhatIf) -> Answer:
     require_names(night, *_named(asked))
     prediction = lost = reset = None
     if asked.suppositions:
-        day = _day(night, asked.day, at)
+        day = day_asked(night, asked.day, at)
         small = sum(warehouse.file_bytes(name, RowFilter(night.cluster)) for name in LARGE) < SMALL_BYTES
         # Processes take a second to start: a small night is done before.
         processes = 1 if small else settings.local.processes
@@ -146,7 +146,7 @@ def _named(asked: WhatIf) -> tuple[set[str], set[str], set[str]]:
     )
 
 
-def _day(night: Recorded, text: str | None, at: dt.datetime | None) -> dt.date:
+def day_asked(night: Recorded, text: str | None, at: dt.datetime | None) -> dt.date:
     """Return the day to decide again. Raises InputError if it was not judged."""
     judged = days_of(night)
     if not judged:
