@@ -23,6 +23,7 @@ EXAMPLES = with_examples(
     "mqreplay whatif --consumers +2 --group order-group --warehouse warehouse/night",
     "mqreplay whatif --queues 16 --topic order-topic --warehouse warehouse/night",
     "mqreplay whatif --lose-master broker-a --at 02:45 --warehouse warehouse/night",
+    "mqreplay whatif check 3f0a --day 2026-11-22 --warehouse warehouse/night",
     "mqreplay whatif --reset-to 02:45 --group pay-group --warehouse warehouse/night",
 )
 RATIO, SLAVE_READ, STRATEGY = "ratio", "slaveReadEnable", "strategy"
@@ -53,6 +54,10 @@ def add(commands: Any) -> None:
     command.add_argument("--at", metavar="TIME", help="an instant in UTC; without it, the usual lists, or the end")
     command.add_argument("--day", metavar="DAY", help="the day that is decided again; the last one without it")
     command.add_argument("--cluster", metavar="NAME", help="the cluster, where the warehouse has several")
+    command.add_argument("--save", action="store_true", help="store the answer in gold.prediction; prints its id")
+    text = "check a stored prediction against --day, of this warehouse or of --against: whatif check 3f0a"
+    command.add_argument("check", nargs="*", metavar="check PREDICTION", help=text)
+    command.add_argument("--against", metavar="DIR", help="the warehouse of a later recording")
     command.add_argument("--json", action="store_true", help="print one JSON object")
 
 
@@ -61,6 +66,9 @@ def run(args: argparse.Namespace, settings: Settings) -> None:
     from mqreplay.lake.existing import require_warehouse
 
     require_warehouse(args.warehouse)
+    if args.check:
+        _check(args)
+        return
     suppositions = suppositions_of(args)
     if not suppositions and not args.lose_master and not args.reset_to and not args.drain:
         options = "--set, --consumers, --queues, --lose-master, --reset-to or --drain"
@@ -74,7 +82,29 @@ def run(args: argparse.Namespace, settings: Settings) -> None:
     note_interruption(args.warehouse)
     asked = WhatIf(tuple(suppositions), args.lose_master, args.reset_to, args.group, args.at, args.day, args.cluster)
     asked = replace(asked, drain=args.drain)
-    print_whatif(what_if(args.warehouse, settings, asked), as_json=args.json)
+    answer = what_if(args.warehouse, settings, asked)
+    saved = None
+    if args.save:
+        from mqreplay.lake.warehouse import Warehouse
+        from mqreplay.night.predictions import save
+
+        saved = save(Warehouse(args.warehouse), asked, answer)
+    print_whatif(answer, saved, as_json=args.json)
+
+
+def _check(args: argparse.Namespace) -> None:
+    """Print what came of a stored prediction."""
+    if len(args.check) != 2 or args.check[0] != "check":
+        raise InputError(
+            f"{' '.join(args.check)!r} is no option of whatif; a stored prediction: whatif check PREDICTION"
+        )
+    from mqreplay.cli.whatif_text import print_checked
+    from mqreplay.lake.existing import require_warehouse
+    from mqreplay.night.predictions import check
+
+    later = args.against or args.warehouse
+    require_warehouse(later)
+    print_checked(check(args.warehouse, args.check[1], later, args.day), as_json=args.json)
 
 
 def suppositions_of(args: argparse.Namespace) -> list[Supposition]:

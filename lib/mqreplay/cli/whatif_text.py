@@ -25,6 +25,7 @@ from mqreplay.decisions.suppositions import text_of
 from mqreplay.lake.plain_rows import plain_rows
 from mqreplay.moment.drain import ASSUMPTION
 from mqreplay.moment.what_if_moment import LostMaster
+from mqreplay.night.predictions import OTHER, Checked
 from mqreplay.night.what_if import Answer, Prediction
 from mqreplay.printable import json_text, printable
 
@@ -32,10 +33,11 @@ OUTCOMES = (UNCHANGED, CHANGED, UNDETERMINED)
 MOST_QUEUES = 40
 
 
-def print_whatif(answer: Answer, *, as_json: bool) -> None:
-    """Print the answer on stdout."""
+def print_whatif(answer: Answer, saved: str | None = None, *, as_json: bool) -> None:
+    """Print the answer on stdout. ``saved``: the id of the stored prediction."""
     if as_json:
-        print(json_text(as_plain(answer), indent=1, default=str))
+        stored = {} if saved is None else {"prediction_id": saved}
+        print(json_text(as_plain(answer) | stored, indent=1, default=str))
         return
     console = Console(highlight=False)
     console.print(Text(printable(answer.cluster), "bold"))
@@ -47,6 +49,30 @@ def print_whatif(answer: Answer, *, as_json: bool) -> None:
         _print_reset(console, answer.reset)
     if answer.drain is not None:
         _print_drain(console, answer.drain)
+    if saved is not None:
+        console.print(Text(f"  stored as prediction {saved}"))
+
+
+def print_checked(found: Checked, *, as_json: bool) -> None:
+    """Print what came of a prediction on stdout."""
+    if as_json:
+        head = {"prediction_id": found.prediction_id, "supposed": found.supposed, "day": found.day}
+        print(json_text({**head, "judgement": found.judgement, "rows": found.rows}, indent=1, default=str))
+        return
+    console = Console(highlight=False)
+    counts = Counter(row["judgement"] for row in found.rows)
+    numbers = ", ".join(f"{number} {name}" for name, number in sorted(counts.items()))
+    title = f"prediction {found.prediction_id} ({found.supposed}) on {found.day}: {found.judgement}"
+    console.print(Text(printable(title), "bold"), soft_wrap=True)
+    console.print(Text(f"  {numbers}"))
+    for row in found.rows:
+        if row["judgement"] == OTHER:
+            names = (row["consumer_group"], row["topic"], row["broker_name"], row["queue_id"])
+            place = " ".join(str(name) for name in names if name is not None)
+            text = (
+                f"  {row['measure']} of {place}: predicted {row['after_min']} to {row['after_max']}, came {row['came']}"
+            )
+            console.print(Text(printable(text), "red"), soft_wrap=True)
 
 
 def as_plain(answer: Answer) -> dict[str, Any]:

@@ -9,9 +9,18 @@ from dataclasses import dataclass
 import polars as pl
 
 from mqreplay.decisions.allocation import JUDGED
-from mqreplay.decisions.supposed_shares import COUNTED, decided_again, idle_members, lists_seen, supposed_owners
+from mqreplay.decisions.supposed_shares import COUNTED, LISTS, decided_again, idle_members, lists_seen, supposed_owners
 from mqreplay.decisions.supposed_suggestions import BY, COUNTS
-from mqreplay.decisions.suppositions import BrokerSetting, GroupConsumers, GroupStrategy, Supposition, TopicQueues
+from mqreplay.decisions.suppositions import (
+    FIRST,
+    LAST,
+    BrokerSetting,
+    GroupConsumers,
+    GroupStrategy,
+    Supposition,
+    TopicQueues,
+    supposed_rebalances,
+)
 from mqreplay.engines.engine import Engine
 from mqreplay.engines.local import LocalEngine
 from mqreplay.engines.passes import PassRunner
@@ -47,7 +56,8 @@ class Prediction:
 
     ``decided``: consumer_group, topic, outcome, reason, rebalances (`decided_again`). ``owners``: queues with owners
     before and after (`supposed_owners`). ``pulls``: answers by group, topic and broker (`supposed_suggestions`).
-    ``members``: how many hold no queue (`idle_members`).
+    ``members``: how many hold no queue (`idle_members`). ``lists``: cid_all, cid_all_first and cid_all_last of each
+    group and topic: as it was, and with members that come or leave at its start, and end.
     """
 
     cluster: str
@@ -57,6 +67,7 @@ class Prediction:
     owners: pl.DataFrame
     pulls: pl.DataFrame
     members: pl.DataFrame
+    lists: pl.DataFrame
 
 
 def predict(
@@ -84,7 +95,18 @@ def predict(
     owners = supposed_owners(lists, suppositions, strategies.groups, strategies.virtual_node_cnt)
     members = idle_members(lists, owners, suppositions)
     pulls = _pulls(runner, rows, shared).counted
-    return Prediction(cluster, day, tuple(suppositions), shares.counted, owners, pulls, members)
+    supposed = _supposed_lists(lists, suppositions)
+    return Prediction(cluster, day, tuple(suppositions), shares.counted, owners, pulls, members, supposed)
+
+
+def _supposed_lists(lists: pl.DataFrame, suppositions: Sequence[Supposition]) -> pl.DataFrame:
+    by = ["consumer_group", "topic"]
+    rows = lists.select(LISTS).with_columns(pl.lit(None, pl.String).alias("strategy"))
+    found = rows.select(*by, "cid_all")
+    for sorts, name in ((FIRST, "cid_all_first"), (LAST, "cid_all_last")):
+        supposed = supposed_rebalances(rows, suppositions, sorts)
+        found = found.join(supposed.select(*by, pl.col("cid_all").alias(name)), by, how="left")
+    return found
 
 
 @dataclass(frozen=True)
