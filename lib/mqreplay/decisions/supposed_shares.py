@@ -109,7 +109,7 @@ def idle_members(lists: pl.DataFrame, owners: pl.DataFrame, suppositions: Sequen
 def moved_bounds(owners: pl.DataFrame) -> tuple[int, int]:
     """Return how many queues move at least and at most, over where the ids of members sort that come or leave."""
     moves = owners.filter(pl.col("change").is_in([MOVED, MAY_MOVE]))
-    first, last = ((moves["before"] != moves[name]).sum() for name in ("after_first", "after_last"))
+    first, last = (int((moves["before"] != moves[name]).sum()) for name in ("after_first", "after_last"))
     return min(first, last), max(first, last)
 
 

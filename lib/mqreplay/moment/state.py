@@ -35,7 +35,7 @@ RANK: Final = {"critical": 0, "warning": 1, "info": 2}
 class State:
     """Frames of brokers, members and queues (see their modules), settings and open findings.
 
-    ``unknown``: for each thing that cannot be said, the reason, and what would show it.
+    ``unknown``: for each thing that is not known, the reason, and what would show it.
     """
 
     cluster: str
