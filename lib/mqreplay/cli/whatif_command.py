@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from typing import TYPE_CHECKING, Any
 
-from mqreplay.cli.arguments import add_conf, add_warehouse, with_examples
+from mqreplay.cli.arguments import add_conf, add_engine, add_warehouse, with_examples
 from mqreplay.errors import InputError
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ EXAMPLES = with_examples(
     "mqreplay whatif check 3f0a --day 2026-11-22 --warehouse warehouse/night",
     "mqreplay whatif --reset-to 02:45 --group pay-group --warehouse warehouse/night",
 )
+LOCAL = "local"  # few nights need more than this machine
 RATIO, SLAVE_READ, STRATEGY = "ratio", "slaveReadEnable", "strategy"
 FULL_RATIO = "accessMessageInMemoryMaxRatio"
 
@@ -59,6 +61,7 @@ def add(commands: Any) -> None:
     command.add_argument("check", nargs="*", metavar="check PREDICTION", help=text)
     command.add_argument("--against", metavar="DIR", help="the warehouse of a later recording")
     command.add_argument("--json", action="store_true", help="print one JSON object")
+    add_engine(command, LOCAL)
 
 
 def run(args: argparse.Namespace, settings: Settings) -> None:
@@ -81,8 +84,8 @@ def run(args: argparse.Namespace, settings: Settings) -> None:
 
     note_interruption(args.warehouse)
     asked = WhatIf(tuple(suppositions), args.lose_master, args.reset_to, args.group, args.at, args.day, args.cluster)
-    asked = replace(asked, drain=args.drain)
-    answer = what_if(args.warehouse, settings, asked)
+    asked = replace(asked, drain=args.drain, engine=args.engine or LOCAL)
+    answer = what_if(args.warehouse, settings, asked, lambda line: print(line, file=sys.stderr))
     saved = None
     if args.save:
         from mqreplay.lake.warehouse import Warehouse

@@ -29,7 +29,7 @@ def decided_again(
 ) -> pl.DataFrame:
     """Return how many rebalances give the same share as before: consumer_group, topic, outcome, reason, rebalances.
 
-    ``rebalance`` has the columns JUDGED of silver.rebalance. A share that a rule cannot tell is undetermined, for the
+    ``rebalance`` has the columns that `verdicts` takes. A share that a rule cannot tell is undetermined, for the
     reason of gold.allocation. New members sort last.
     """
     before = verdicts(rebalance, groups, nodes)
@@ -48,10 +48,11 @@ def decided_again(
 def lists_seen(rebalance: pl.DataFrame) -> pl.DataFrame:
     """Return the pairs of lists that members of each group and topic saw: LISTS, from_ts, to_ts, rebalances, members.
 
-    ``members``: client_id, strategy and source of those that are in the list and saw it. Rebalances without lists do
-    not count.
+    ``members``: client_id, strategy and source of those that are in the list and saw it. Rebalances without lists, or
+    of a poll that cannot be judged (``lacking``), do not count.
     """
     known = rebalance.filter(pl.col("cid_all").is_not_null() & pl.col("mq_all").is_not_null())
+    known = known.filter(pl.col("lacking").is_null()) if "lacking" in known.columns else known
     each = known.with_columns(pl.col("cid_all").list.sort(), pl.col("mq_all").list.sort())
     member = pl.struct("client_id", "strategy", "source")
     each = each.sort("ts", "client_id")  # the last strategy of a member counts

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import polars as pl
@@ -21,12 +22,14 @@ from mqreplay.decisions.suppositions import (
     TopicQueues,
     supposed_rebalances,
 )
+from mqreplay.engines.choice import running_engine
 from mqreplay.engines.engine import Engine
 from mqreplay.engines.local import LocalEngine
 from mqreplay.engines.passes import PassRunner
 from mqreplay.engines.shards import count_buckets, deal
 from mqreplay.errors import InputError
 from mqreplay.lake.buckets import buckets, columns_of
+from mqreplay.lake.lock import warehouse_lock
 from mqreplay.lake.row_filter import RowFilter
 from mqreplay.lake.scratch import scratch
 from mqreplay.lake.warehouse import Warehouse
@@ -44,7 +47,7 @@ from mqreplay.replay.queue_tables import QUEUE
 from mqreplay.replay.what_if_passes import PULL_PASS, REBALANCE_PASS, Supposed, SupposedPulls, SupposedShares
 from mqreplay.settings import Settings
 
-TABLES = ("broker_runtime",)
+TABLES = ("broker_runtime", "topic_config")
 LARGE = ("silver.pull", "silver.rebalance", "silver.consume", "silver.produce")
 SMALL_BYTES = 20 << 20
 REBALANCES = 50_000  # rows that a task decides again
@@ -121,6 +124,7 @@ class WhatIf:
     day: str | None = None
     cluster: str | None = None
     drain: bool = False
+    engine: str = "local"  # of ENGINES
 
 
 @dataclass(frozen=True)
@@ -134,8 +138,13 @@ class Answer:
     drain: pl.DataFrame | None = None
 
 
-def what_if(root: str, settings: Settings, asked: WhatIf) -> Answer:
-    """Return what would have been, by the tables of a warehouse. Raises InputError."""
+def what_if(
+    root: str, settings: Settings, asked: WhatIf, progress: Callable[[str], None] = lambda line: None
+) -> Answer:
+    """Return what would have been, by the tables of a warehouse. Raises InputError.
+
+    Spark needs the warehouse's lock, as each run on Spark does; processes of this machine do not.
+    """
     warehouse = Warehouse(root)
     night = recorded(warehouse, asked.cluster)
     at = None if asked.at is None else night.instant(asked.at, "--at")
@@ -143,10 +152,7 @@ def what_if(root: str, settings: Settings, asked: WhatIf) -> Answer:
     prediction = lost = reset = None
     if asked.suppositions:
         day = day_asked(night, asked.day, at)
-        small = sum(warehouse.file_bytes(name, RowFilter(night.cluster)) for name in LARGE) < SMALL_BYTES
-        # Processes take a second to start: a small night is done before.
-        processes = 1 if small else settings.local.processes
-        with LocalEngine(scratch().folder, processes) as engine:
+        with _running(warehouse, night.cluster, settings, asked.engine, progress) as engine:
             prediction = predict(warehouse, engine, night.cluster, day, settings, asked.suppositions, at)
     if asked.lose_master is not None:
         lost = lost_master(night, asked.lose_master, at or night.last)
@@ -154,6 +160,24 @@ def what_if(root: str, settings: Settings, asked: WhatIf) -> Answer:
         reset = reset_to(night, asked.group or "", night.instant(asked.reset_to, "--reset-to"), at or night.last)
     drain = drain_time(night, asked.group or "", at or night.last) if asked.drain else None
     return Answer(night.cluster, prediction, lost, reset, drain)
+
+
+@contextmanager
+def _running(
+    warehouse: Warehouse, cluster: str, settings: Settings, name: str, progress: Callable[[str], None]
+) -> Iterator[Engine]:
+    """Yield the engine of this name."""
+    if name == "local":
+        small = sum(warehouse.file_bytes(table, RowFilter(cluster)) for table in LARGE) < SMALL_BYTES
+        # Processes take a second to start: a small night is done before.
+        with LocalEngine(scratch().folder, 1 if small else settings.local.processes) as local:
+            yield local
+        return
+    with (
+        warehouse_lock(warehouse.root, settings.storage.lease_s, progress) as lock,
+        running_engine(name, "mqreplay whatif", settings, lock, progress) as engine,
+    ):
+        yield engine
 
 
 def _named(asked: WhatIf) -> tuple[set[str], set[str], set[str]]:
@@ -190,6 +214,8 @@ def _shares(runner: PassRunner, rows: DayRows, shared: Supposed) -> SupposedShar
         none = rows.silver("rebalance", pl.lit(value=False)).select(JUDGED)
         return SupposedShares(decided_again(none, (), {}, 1), lists_seen(none))
     asked = rows.silver("rebalance", None, None, ["consumer_group"])
+    if asked.is_empty():  # polls show them
+        asked = rows.silver("assignment", None, None, ["consumer_group"])
     shards = deal(count_buckets(buckets(asked, GROUP)), REBALANCES)
     found = merged(list(runner.run(REBALANCE_PASS, shards, shared)))
     counted = found.counted.group_by(COUNTED).agg(pl.col("rebalances").sum()).sort(COUNTED)

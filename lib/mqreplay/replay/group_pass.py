@@ -53,7 +53,7 @@ def judge_groups(source: RowSource, shard: Shard, context: ReplayContext, gold: 
     """Judge the rebalances of some groups."""
     day, strategies = DayRows(context.day, source), context.settings.strategies
     rebalances = day.silver("rebalance", shard)  # with their verdicts
-    by_polls, completed = _with_polls(day, shard, context, rebalances.drop(VERDICT))
+    by_polls, completed = with_polls(day, shard, context, rebalances.drop(VERDICT))
     of_polls = allocation(by_polls, strategies.groups, strategies.virtual_node_cnt)
     others = rebalances.filter(~pl.col("record_id").is_in(completed))
     judged = pl.concat([allocation_rows(others), of_polls])
@@ -81,10 +81,13 @@ def strategy_settings(context: ReplayContext) -> StrategySettings:
     return context.settings.strategies
 
 
-def _with_polls(
+def with_polls(
     day: DayRows, shard: Shard, context: ReplayContext, rebalances: pl.DataFrame
 ) -> tuple[pl.DataFrame, list[str]]:
-    """Return the rebalances that polls help to judge, and the record ids of those that logs have too."""
+    """Return the rebalances that polls help to judge, and the record ids of those that logs have too.
+
+    Columns: those of ``rebalances`` (silver.rebalance), and two of `observed_rebalances`.
+    """
     assignments = polled(day.silver("assignment", shard), RUNNING_INFO)
     of_clients = polled_members(assignments, rebalances)
     members = member_lists(day.of_recorder("consumer_list", shard))
@@ -110,7 +113,8 @@ def judge_pops(source: RowSource, shard: Shard, context: ReplayContext, gold: Go
     )
 
 
-def _of_groups(*names: str) -> tuple[PassTable, ...]:
+def of_groups(*names: str) -> tuple[PassTable, ...]:
+    """Return these tables, whose rows are dealt by group."""
     return tuple(PassTable(name, GROUP) for name in names)
 
 
@@ -119,11 +123,11 @@ VERDICTS: Final = RowFunction(rebalance_verdicts, strategy_settings, JUDGED, "go
 REBALANCES: Final = PassTable("silver.rebalance", GROUP, function=VERDICTS)
 GROUP_PASS: Final = Pass(
     judge_groups,
-    (REBALANCES, *_of_groups("silver.assignment", "silver.consumer_list", "gold.allocation"), ROUTES),
+    (REBALANCES, *of_groups("silver.assignment", "silver.consumer_list", "gold.allocation"), ROUTES),
     ("gold.allocation", "gold.rebalance_step"),
 )
 POP_PASS: Final = Pass(
     judge_pops,
-    (*_of_groups("silver.pop", "silver.pop_assignment", "silver.consumer_list"), ACKNOWLEDGEMENTS, ROUTES),
+    (*of_groups("silver.pop", "silver.pop_assignment", "silver.consumer_list"), ACKNOWLEDGEMENTS, ROUTES),
     ("gold.pop_receipt", "gold.pop_assignment"),
 )

@@ -9,16 +9,15 @@ from typing import Final
 
 import polars as pl
 
-from mqreplay.decisions.allocation import JUDGED
 from mqreplay.decisions.supposed_shares import decided_again, lists_seen
 from mqreplay.decisions.supposed_suggestions import concerned, supposed_suggestions
 from mqreplay.decisions.suppositions import Supposition
-from mqreplay.engines.passes import GoldRows, Pass, PassTable
+from mqreplay.engines.passes import GoldRows, Pass
 from mqreplay.engines.rows import RowSource
 from mqreplay.engines.shards import Shard
 from mqreplay.replay.context import ReplayContext
 from mqreplay.replay.day import DayRows
-from mqreplay.replay.group_pass import GROUP
+from mqreplay.replay.group_pass import ROUTES, of_groups, with_polls
 from mqreplay.replay.queue_tables import SILVER
 
 
@@ -54,9 +53,12 @@ class SupposedPulls:
 def suppose_rebalances(source: RowSource, shard: Shard, shared: Supposed, gold: GoldRows) -> SupposedShares:
     """Decide the rebalances of some groups again."""
     strategies = shared.context.settings.strategies
-    of_day = DayRows(shared.context.day, source).silver("rebalance", shard).filter(shared.context.day.judged)
+    day = DayRows(shared.context.day, source)
+    logged = day.silver("rebalance", shard)
+    by_polls, completed = with_polls(day, shard, shared.context, logged)
+    whole = pl.concat([logged.filter(~pl.col("record_id").is_in(completed)), by_polls], how="diagonal")
     mine = pl.col("consumer_group").is_in(list(shared.groups)) | pl.col("topic").is_in(list(shared.topics))
-    rebalances = of_day.filter(mine).select(JUDGED)
+    rebalances = whole.filter(mine & shared.context.day.judged).with_columns(pl.col("takes_all").fill_null(value=False))
     counted = decided_again(rebalances, shared.suppositions, strategies.groups, strategies.virtual_node_cnt)
     known = rebalances if shared.until is None else rebalances.filter(pl.col("ts") <= shared.until)
     return SupposedShares(counted, lists_seen(known))
@@ -76,5 +78,7 @@ def suppose_pulls(source: RowSource, shard: Shard, shared: Supposed, gold: GoldR
     return SupposedPulls(counted)
 
 
-REBALANCE_PASS: Final = Pass(suppose_rebalances, (PassTable("silver.rebalance", GROUP, columns=(*JUDGED, "day")),))
+REBALANCE_PASS: Final = Pass(
+    suppose_rebalances, (*of_groups("silver.rebalance", "silver.assignment", "silver.consumer_list"), ROUTES)
+)
 PULL_PASS: Final = Pass(suppose_pulls, tuple(SILVER[name] for name in ("pull", "consume", "produce")))
