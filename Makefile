@@ -125,7 +125,7 @@ mutate: setup-dev ## Mutation tests of core: docs/development/mutation.md (half 
 audit: setup-dev ## Licences of all packages and JARs, a bill of materials, known vulnerabilities (where a database is)
 	@PYTHONPATH=tests $(BIN)/python -m audit.run
 
-LOCK := $(BIN)/pip-compile --quiet --generate-hashes --no-emit-index-url --no-emit-find-links --no-emit-trusted-host --allow-unsafe --strip-extras
+LOCK := $(BIN)/pip-compile --quiet --generate-hashes --no-emit-index-url --no-emit-find-links --no-emit-trusted-host --allow-unsafe --no-strip-extras
 
 lock: setup-dev ## Make the lock files anew; ARGS=--upgrade for newer versions
 	@unset PIP_FIND_LINKS PIP_INDEX_URL PIP_EXTRA_INDEX_URL; export CUSTOM_COMPILE_COMMAND="make lock"; set -e; \
