@@ -17,7 +17,7 @@ from typing import Any
 HERE = Path(__file__).parent
 REQUIREMENTS = HERE.parents[1] / "requirements"
 LOCKS = ("runtime", "build", "dev", "bench")
-PINNED = re.compile(r"^([A-Za-z0-9][\w.-]*)==([^\s\\;]+)", re.MULTILINE)
+PINNED = re.compile(r"^([A-Za-z0-9][\w.-]*)(?:\[[\w,-]+\])?==([^\s\\;]+)", re.MULTILINE)
 JAR = re.compile(r"((?P<artifact>.+?)-)?(?P<version>\d[\w.-]*?)(-shaded-protobuf|-jdk8)?\.jar")
 POM = re.compile(r"META-INF/maven/[^/]+/[^/]+/pom\.xml")
 LICENCE_FILE = re.compile(r"(META-INF/)?(LICEN[SC]E)(\.txt|\.md)?", re.IGNORECASE)

@@ -72,22 +72,23 @@ def select_one_message_queue(
     return Selection(message_queue_list[number % len(message_queue_list)], after)
 
 
-def continues_a_turn(positions: Sequence[int], size: int) -> list[bool]:
+def continues_a_turn(positions: Sequence[int], queues: int) -> list[bool]:
     """Return whether each send continues the turn of a thread that has sent before, by the least number of threads.
 
-    ``positions`` are the places of the sends' queues in the route's list of ``size`` queues, in order of time. Each
-    thread has a counter of its own that begins at random (ThreadLocalIndex), so after place p it takes p + 1. Threads
-    that wait for the same place are alike: a send begins another thread only if none waits for its place.
+    ``positions`` are the places of the sends' queues in the route's list, in order of time; it has this number
+    of ``queues``. Each thread has a counter of its own that begins at random, so after place p it takes p + 1
+    (TopicPublishInfo#selectOneMessageQueue, ThreadLocalIndex#incrementAndGet). Threads that wait for the same place are
+    alike: a send begins another thread only if none waits for its place.
 
     >>> continues_a_turn([2, 0, 3, 1, 0], 4), continues_a_turn([0, 0, 0], 4)
     ([False, False, True, True, True], [False, False, False])
     """
-    waiting = [0] * size
+    waiting = [0] * queues
     found = []
     for position in positions:
         found.append(waiting[position] > 0)
         waiting[position] -= found[-1]
-        waiting[(position + 1) % size] += 1
+        waiting[(position + 1) % queues] += 1
     return found
 
 
