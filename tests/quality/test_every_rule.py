@@ -38,7 +38,7 @@ def sound(contract: Contract) -> Row:
         if "min_value" in arguments:
             row[arguments["column"]] = arguments["min_value"]
         if "column_A" in arguments:
-            row |= {arguments["column_A"]: at(1), arguments["column_B"]: at(0)}
+            row |= pair(contract, arguments, 1, 0)
     named = {"broker_name": "broker-a", "previous_offset": 1, "new_offset": 2}
     row |= {name: value for name, value in named.items() if name in {c.name for c in contract.columns}}
     if contract.name == "bronze.source_file":
@@ -46,6 +46,13 @@ def sound(contract: Contract) -> Row:
     if contract.name == "silver.offset_checkpoint":
         row |= {"to_ts": at(-24 * 60)}
     return row
+
+
+def pair(contract: Contract, arguments: dict[str, Any], of_a: int, of_b: int) -> Row:
+    """Values of the two columns of a rule: numbers, or instants."""
+    types = {c.name: c.type for c in contract.columns}
+    pairs = ((arguments["column_A"], of_a), (arguments["column_B"], of_b))
+    return {name: at(number) if types[name] == "TIMESTAMP" else number for name, number in pairs}
 
 
 def marked(contract: Contract, number: int, row: Row) -> Row:
@@ -75,7 +82,7 @@ def breaking(contract: Contract, rule: Rule) -> tuple[list[Row], dict[str, Any]]
             below = [{arguments["column"]: arguments["min_value"] - 1}]
             return below + ([{arguments["column"]: arguments["max_value"] + 1}] if "max_value" in arguments else []), {}
         case "expect_column_pair_values_a_to_be_greater_than_b":
-            return [{arguments["column_A"]: at(0), arguments["column_B"]: at(1)}], {}
+            return [pair(contract, arguments, 0, 1)], {}
         case "expect_check_constraint_to_hold":
             return [CHECKS[arguments["check"]]], {}
         case "expect_known_brokers":
