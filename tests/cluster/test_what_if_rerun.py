@@ -26,7 +26,7 @@ from mqreplay.settings import load_settings
 from tests_shared import run
 
 TOPIC, GROUP = "coins", "watchers"
-RECORDED_S = 50  # two rebalances and two rounds of running info
+RECORDED_S = 80  # running info is asked each 20 s, and counts from a minute after the topic is first seen
 QUEUES = {"die-a": 4, "die-b": 3}
 MORE_QUEUES = 6
 Places = dict[tuple[str, int], set[int]]  # (broker, queue id) -> places of its owners in the list of members
