@@ -12,11 +12,11 @@ from mqreplay.lake.plain_rows import plain_rows
 from mqreplay.lake.row_filter import RowFilter
 from mqreplay.moment.brokers import BROKER, settings_of
 from mqreplay.moment.instant import ONE_DAY, Recorded
+from mqreplay.moment.state import BY_SEVERITY
 
 # What makes two findings of different days the same trouble.
 SAME: Final = ("kind", "consumer_group", "topic", "broker_name", "broker_id")
 NEW, GONE, RECURS = "new", "gone", "recurs"
-RANK: Final = {"critical": 0, "warning": 1, "info": 2}
 GROUP: Final = ["consumer_group"]
 OF_GROUP: Final = ("members", "queues", "most_lag", "rounds")
 
@@ -87,9 +87,8 @@ def _changed(before: pl.DataFrame, after: pl.DataFrame) -> pl.DataFrame:
         pl.col("number_after").fill_null(0).alias("after"),
         pl.coalesce("finding_id_after", "finding_id").alias("finding_id"),
     )
-    rank = pl.col("severity").replace_strict(RANK, default=len(RANK), return_dtype=pl.Int64)
     order = pl.col("change").replace_strict({NEW: 0, RECURS: 1, GONE: 2}, return_dtype=pl.Int64)
-    return named.sort(order, rank, *SAME)
+    return named.sort(order, BY_SEVERITY, *SAME)
 
 
 def _groups(recorded: Recorded, day: dt.date) -> pl.DataFrame:

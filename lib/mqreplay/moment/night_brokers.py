@@ -16,7 +16,7 @@ Broker = tuple[str, int]
 def broker_states(night: Recorded) -> dict[Broker, Steps]:
     """Return for each broker whether it answered the last poll (UP, DOWN), or None 90 s after the last one.
 
-    A finding broker_down says DOWN in its time, whatever a poll says.
+    While a finding broker_down lasts, the broker is DOWN, even if a poll was answered.
     """
     last = ms_between(night.first, night.last)
     stale = int(POLLED.total_seconds() * 1_000) + 1

@@ -13,6 +13,7 @@ from mqreplay.core.topic_route import MASTER_ID
 from mqreplay.evidence.arrays.keys import QUEUE
 from mqreplay.evidence.offsets.queue_events import accepted_commits
 from mqreplay.moment.instant import Recorded
+from mqreplay.moment.queues import stated_ends
 from mqreplay.moment.steps import first_ms, last_ms, rows_of, spans_of
 
 GROUP = "consumer_group"
@@ -95,21 +96,15 @@ def _offsets(night: Recorded) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]
         carried.select(*LINE, pl.col("commit_offset").alias("offset"), pl.col("request_ts").alias("ts"), order=3),
     ]
     answered = pulls.filter(pl.col("response_ts") <= night.last)
-    polled = rows("silver.topic_stats", "ts").filter(pl.col("broker_id") == MASTER_ID, pl.col("offsets").is_not_null())
-    stats = polled.select("ts", "offsets").explode("offsets").unnest("offsets")
-    ends = [
-        stats.select(*QUEUE, "ts", pl.col("max_offset").alias("offset"), order=1),
-        answered.filter(pl.col("broker_id") == MASTER_ID, pl.col("max_offset").is_not_null()).select(
-            *QUEUE, pl.col("response_ts").alias("ts"), pl.col("max_offset").alias("offset"), order=1
-        ),
-    ]
+    stated = stated_ends(rows("silver.topic_stats", "ts"), answered)
+    ends = stated.select(*QUEUE, "ts", pl.col("end_offset").alias("offset"), order=1)
     suggested = (
         answered.filter(pl.col("suggest_which_broker_id").is_not_null())
         .group_by(LINE)
         .agg(pl.col("response_ts").min().alias("ts"))
         .with_columns(first_ms("ts", night).alias("since"))
     )
-    made = [_by_slot(night, pl.concat(committed), LINE), _by_slot(night, pl.concat(ends), list(QUEUE)), suggested]
+    made = [_by_slot(night, pl.concat(committed), LINE), _by_slot(night, ends, list(QUEUE)), suggested]
     first, second, third = pl.collect_all(made)
     return first, second, third
 

@@ -102,20 +102,24 @@ def _event(rows: pl.LazyFrame, offset: str, ts: str, by: str) -> pl.LazyFrame:
 def ends_at(recorded: Recorded, at: dt.datetime) -> pl.DataFrame:
     """Return the last known end of each queue: broker_name, topic, queue_id, end_offset, end_ts."""
     reach = dt.timedelta(days=1)
-    polled = recorded.before("silver.topic_stats", "ts", at, reach).filter(
-        (pl.col("broker_id") == MASTER_ID) & pl.col("offsets").is_not_null()
-    )
-    ends = polled.select("ts", "offsets").explode("offsets").unnest("offsets")
-    answered = recorded.before("silver.pull", "response_ts", at, reach).filter(
-        (pl.col("broker_id") == MASTER_ID) & pl.col("max_offset").is_not_null()
-    )
-    both = pl.concat(
-        [
-            ends.select(*QUEUE, pl.col("max_offset").alias("end_offset"), pl.col("ts").alias("end_ts")),
-            answered.select(*QUEUE, pl.col("max_offset").alias("end_offset"), pl.col("response_ts").alias("end_ts")),
-        ]
-    )
-    return both.sort("end_ts", "end_offset").group_by(QUEUE).last().collect()
+    stats = recorded.before("silver.topic_stats", "ts", at, reach)
+    stated = stated_ends(stats, recorded.before("silver.pull", "response_ts", at, reach)).rename({"ts": "end_ts"})
+    return stated.sort("end_ts", "end_offset").group_by(QUEUE).last().collect()
+
+
+def stated_ends(topic_stats: pl.LazyFrame, pull: pl.LazyFrame) -> pl.LazyFrame:
+    """Return the ends of queues that masters stated, in polls and answers.
+
+    Columns: broker_name, topic, queue_id, ts, end_offset.
+
+    The frames are rows of silver.topic_stats and silver.pull.
+    """
+    of_master = pl.col("broker_id") == MASTER_ID
+    polled = topic_stats.filter(of_master & pl.col("offsets").is_not_null())
+    each = polled.select("ts", "offsets").explode("offsets").unnest("offsets")
+    answered = pull.filter(of_master & pl.col("max_offset").is_not_null())
+    end = pl.col("max_offset").alias("end_offset")
+    return pl.concat([each.select(*QUEUE, "ts", end), answered.select(*QUEUE, pl.col("response_ts").alias("ts"), end)])
 
 
 def suggestions_at(recorded: Recorded, at: dt.datetime) -> pl.LazyFrame:

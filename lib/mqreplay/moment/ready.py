@@ -16,12 +16,12 @@ import polars as pl
 from mqreplay.core.system_names import is_made_by_brokers
 from mqreplay.core.topic_route import MASTER_ID, is_writeable
 from mqreplay.moment.brokers import brokers_at, settings_at
+from mqreplay.moment.exposure import exposure_at
 from mqreplay.moment.instant import Recorded
 from mqreplay.moment.queues import queues_at, without_retry_topics
 from mqreplay.moment.state import findings_at
 
 YES, NO, UNDETERMINED = "yes", "no", "undetermined"
-MINUTE: Final = dt.timedelta(minutes=2)  # gold.failover_exposure has a row a minute
 GRAVE: Final = ("warning", "critical")
 
 
@@ -99,13 +99,11 @@ def _slaves(slaves: list[dict[str, Any]]) -> Check:
 
 def _exposure(recorded: Recorded, broker_name: str, at: dt.datetime) -> Check:
     """Return what would be delivered again: offsets that the slave has not copied yet."""
-    of_broker = pl.col("broker_name") == broker_name
-    rows = recorded.before("gold.failover_exposure", "minute_ts", at, MINUTE).filter(of_broker)
-    last = rows.sort("minute_ts").tail(1).collect().to_dicts()
-    if not last or last[0]["redelivered"] is None:
+    exposed = exposure_at(recorded, broker_name, at)
+    if exposed.get("redelivered") is None:
         why = "which offsets the slave lacks is not recorded: copies of both offset files show it"
         return Check("offsets", UNDETERMINED, why)
-    again, unknown = last[0]["redelivered"], last[0]["unknown_queues"]
+    again, unknown = exposed["redelivered"], exposed["unknown_queues"]
     open_part = f"; of {unknown} queues it is not known" if unknown else ""
     # A master that stops in order saves its offsets; clients read from the slave, and go on where they are.
     text = f"if it failed instead, {again:,} messages would be delivered again{open_part}"

@@ -28,7 +28,9 @@ FINDING: Final = (
 OF_OWNERS: Final = ("without_owner", "shared")
 GROUP: Final = ("consumer_group", "members", "topics", "queues", "without_owner", "shared", "lag")
 NAMES: Final = {"gold.queue_owner": "owners of queues", "gold.group_status": "status of groups"}
-RANK: Final = {"critical": 0, "warning": 1, "info": 2}
+RANKS: Final = {"critical": 0, "warning": 1, "info": 2}
+# The most severe findings first.
+BY_SEVERITY: Final = pl.col("severity").replace_strict(RANKS, default=len(RANKS), return_dtype=pl.Int64)
 
 
 @dataclass(frozen=True)
@@ -102,8 +104,7 @@ def findings_at(recorded: Recorded, at: dt.datetime) -> pl.DataFrame:
     """Return the findings that were open, the most severe first: FINDING."""
     found = recorded.before("gold.finding", "from_ts", at).filter(pl.col("to_ts").is_null() | (pl.col("to_ts") >= at))
     last = found.sort("day").unique("finding_id", keep="last")
-    rank = pl.col("severity").replace_strict(RANK, default=len(RANK), return_dtype=pl.Int64)
-    return last.sort(rank, "from_ts", "finding_id").select(FINDING).collect()
+    return last.sort(BY_SEVERITY, "from_ts", "finding_id").select(FINDING).collect()
 
 
 def _unknown(brokers: pl.DataFrame, members: pl.DataFrame, queues: pl.DataFrame) -> list[str]:

@@ -11,10 +11,10 @@ import polars as pl
 from mqreplay.core.topic_route import MASTER_ID
 from mqreplay.evidence.arrays.keys import QUEUE
 from mqreplay.moment.brokers import brokers_at
+from mqreplay.moment.exposure import exposure_at
 from mqreplay.moment.instant import Recorded
-from mqreplay.moment.queues import GROUP_QUEUE, committed_at, queues_at, without_retry_topics
+from mqreplay.moment.queues import GROUP_QUEUE, committed_at, queues_at, stated_ends, without_retry_topics
 
-MINUTE: Final = dt.timedelta(minutes=2)  # gold.failover_exposure has a row a minute
 COPIES: Final = ("silver.offset_checkpoint", "silver.offset_change")
 REACH: Final = dt.timedelta(hours=1)  # between two polls of a topic at most
 
@@ -44,8 +44,7 @@ def lost_master(recorded: Recorded, broker_name: str, at: dt.datetime) -> LostMa
     slaves = [row for row in brokers if row["broker_id"] != MASTER_ID and row["up"]]
     behind = [row["behind_bytes"] for row in slaves if row["behind_bytes"] is not None]
     of_broker = pl.col("broker_name") == broker_name
-    rows = recorded.before("gold.failover_exposure", "minute_ts", at, MINUTE).filter(of_broker).sort("minute_ts")
-    exposed: dict[str, Any] = next(iter(rows.tail(1).collect().to_dicts()), {})
+    exposed = exposure_at(recorded, broker_name, at)
     by_group = exposed.get("redelivered_by_group")
     known = None if by_group is None else dict(sorted(_pairs(by_group)))
     most = _at_most(recorded, broker_name, at)
@@ -121,13 +120,5 @@ def reset_to(recorded: Recorded, group: str, to: dt.datetime, at: dt.datetime) -
 def ends_between(recorded: Recorded, since: dt.datetime, until: dt.datetime) -> pl.DataFrame:
     """Return the ends of queues that masters stated after ``since``, up to ``until``: broker_name, topic, queue_id, ts,
     end_offset."""
-    of_master = pl.col("broker_id") == MASTER_ID
     stats = recorded.between("silver.topic_stats", "ts", since, until)
-    polled = stats.filter(of_master & pl.col("offsets").is_not_null())
-    each = polled.select("ts", "offsets").explode("offsets").unnest("offsets")
-    answered = recorded.between("silver.pull", "response_ts", since, until).filter(
-        of_master & pl.col("max_offset").is_not_null()
-    )
-    end = pl.col("max_offset").alias("end_offset")
-    both = [each.select(*QUEUE, "ts", end), answered.select(*QUEUE, pl.col("response_ts").alias("ts"), end)]
-    return pl.concat(both).collect()
+    return stated_ends(stats, recorded.between("silver.pull", "response_ts", since, until)).collect()
