@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -57,7 +57,7 @@ class Folder:
     """A warehouse of tables that a test writes, so that they may break what they like: no CHECK stops it."""
 
     root: Path
-    contracts: dict[str, Contract]
+    contracts: Mapping[str, Contract]
     files = Warehouse.files
     day_counts = Warehouse.day_counts
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -30,12 +30,12 @@ BASE: dict[str, Any] = {
 
 
 @pytest.fixture
-def contracts() -> dict[str, Contract]:
+def contracts() -> Mapping[str, Contract]:
     return load_contracts(str(Path(__file__).parent / "data"))
 
 
 @pytest.fixture
-def warehouse(tmp_path: Path, contracts: dict[str, Contract]) -> Warehouse:
+def warehouse(tmp_path: Path, contracts: Mapping[str, Contract]) -> Warehouse:
     return Warehouse(str(tmp_path / "warehouse"), contracts)
 
 

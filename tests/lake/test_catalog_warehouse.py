@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import datetime as dt
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -29,7 +29,7 @@ ALL = RowFilter(CLUSTER)
 
 
 @pytest.fixture
-def named(spark, tmp_path: Path, contracts: dict[str, Contract]) -> Iterator[CatalogWarehouse]:
+def named(spark, tmp_path: Path, contracts: Mapping[str, Contract]) -> Iterator[CatalogWarehouse]:
     """An empty warehouse with names."""
     yield CatalogWarehouse(spark, str(tmp_path / "it's a w"), CatalogNames("spark_catalog", "by_"), contracts)
     spark.sql("DROP DATABASE IF EXISTS by_silver CASCADE")
@@ -110,7 +110,7 @@ def test_no_change_writes_nothing(named: CatalogWarehouse, rows) -> None:
     assert named.state() != state
 
 
-def frame(spark, contracts: dict[str, Contract], rows: list[tuple[Any, ...]]) -> Any:
+def frame(spark, contracts: Mapping[str, Contract], rows: list[tuple[Any, ...]]) -> Any:
     """Rows as a DataFrame."""
     return spark.createDataFrame(rows, contracts[TABLE].ddl())
 

@@ -102,7 +102,7 @@ def broken(old: str, new: str, name: str, folder: Path) -> str:
 def test_wrong_contract_is_refused(old: str, new: str, said: str, tmp_path: Path) -> None:
     folder = broken(old, new, "everything.yaml", tmp_path)
     with pytest.raises(ContractError) as error:
-        load_contracts(folder)
+        load_contracts(folder)["silver.everything"]
     assert "everything.yaml" in str(error.value)
     assert said in str(error.value)
 
@@ -111,7 +111,7 @@ def test_empty_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "gold").mkdir()
     (tmp_path / "gold" / "nothing.yaml").write_text("")
     with pytest.raises(ContractError, match=r"nothing\.yaml"):
-        load_contracts(str(tmp_path))
+        load_contracts(str(tmp_path))["gold.nothing"]
 
 
 def test_no_contracts_at_all(tmp_path: Path) -> None:

@@ -55,7 +55,7 @@ def duckdb_rows(root: str, text: str) -> Rows:
 def _named_in(text: str, warehouse: Warehouse) -> dict[str, Contract]:
     """Return the contracts of the tables that a query names."""
     lower = text.lower().replace('"', "")
-    return {name: contract for name, contract in warehouse.contracts.items() if name in lower}
+    return {name: warehouse.contracts[name] for name in warehouse.contracts if name in lower}
 
 
 def _is_defect(error: duckdb.Error) -> bool:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.text import Text
 
 from mqreplay.lake.files import joined, parent
-from mqreplay.night.outcome import Outcome
 from mqreplay.printable import printable
+
+if TYPE_CHECKING:
+    from mqreplay.night.outcome import Outcome
 
 LEVELS = {"critical": "red", "warning": "yellow", "unknown": "yellow", "info": "cyan", "quiet": "green"}
 ORDER = tuple(LEVELS)  # the worst first

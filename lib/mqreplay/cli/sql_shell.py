@@ -6,7 +6,7 @@ import os
 import re
 import signal
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -84,7 +84,7 @@ def is_whole(text: str) -> bool:
     return bool(parts) and parts[-1] == ";"
 
 
-def words(contracts: dict[str, Contract]) -> list[str]:
+def words(contracts: Mapping[str, Contract]) -> list[str]:
     """Return what Tab completes."""
     columns = {column.name for contract in contracts.values() for column in contract.columns}
     return sorted({*contracts, *columns, *FUNCTIONS, *KEYWORDS, *COMMANDS})

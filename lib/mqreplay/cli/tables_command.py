@@ -41,7 +41,7 @@ def run(args: argparse.Namespace) -> None:
     note_interruption(args.warehouse)
     warehouse = Warehouse(args.warehouse)
     if args.table is None:
-        made = [contract for name, contract in warehouse.contracts.items() if warehouse.exists(name)]
+        made = [warehouse.contracts[name] for name in warehouse.contracts if warehouse.exists(name)]
         print_rows(HEAD, [table_row(warehouse, contract) for contract in made], args.format)
         return
     print_rows(COLUMNS_HEAD, column_rows(warehouse, args.table), args.format)

@@ -9,7 +9,7 @@ import shlex
 import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.padding import Padding
@@ -21,8 +21,10 @@ from mqreplay.cli.progress import Progress as Progress
 from mqreplay.cli.time_span import time_span
 from mqreplay.lake.existing import require_warehouse as require_warehouse  # for the command line, too
 from mqreplay.lake.journal import interrupted_run
-from mqreplay.night.outcome import Outcome
 from mqreplay.printable import csv_text, json_text, printable
+
+if TYPE_CHECKING:
+    from mqreplay.night.outcome import Outcome
 
 COLOURS = {"critical": "bold red", "warning": "yellow", "info": "cyan"}
 FILE_STATES = {  # of bronze.source_file

@@ -11,7 +11,7 @@ import datetime as dt
 import tempfile
 import threading
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -45,7 +45,7 @@ class CatalogWarehouse(Warehouse):
     """Tables by name. ``root`` has the lock, the journal and the pages, and the tables are located below it."""
 
     def __init__(
-        self, session: SparkSession, root: str, names: CatalogNames, contracts: dict[str, Contract] | None = None
+        self, session: SparkSession, root: str, names: CatalogNames, contracts: Mapping[str, Contract] | None = None
     ) -> None:
         """Take the session and the names in its catalog. A table is made when it is first written.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -112,15 +112,39 @@ class Contract:
         return [field | {"nullable": c.nullable, "metadata": {"comment": c.comment}} for field, c in pairs]
 
 
+class Contracts(Mapping[str, Contract]):
+    """The contracts of a folder by table name. Each is read when it is first asked for: a command needs a few."""
+
+    def __init__(self, root: Path) -> None:
+        """Take the folder of schemas/. Raises ContractError if it holds no contract."""
+        self._paths = {f"{path.parent.name}.{path.stem}": path for path in sorted(root.glob("*/*.yaml"))}
+        self._read: dict[str, Contract] = {}
+        if not self._paths:
+            raise ContractError(f"no table contracts in {root}; the installation is broken")
+
+    def __getitem__(self, name: str) -> Contract:
+        """Return the contract of a table. Raises ContractError if the file is not one."""
+        if name not in self._read:
+            self._read[name] = _load(self._paths[name])
+        return self._read[name]
+
+    def __contains__(self, name: object) -> bool:
+        """Return whether the table has a contract, without reading it."""
+        return name in self._paths
+
+    def __iter__(self) -> Iterator[str]:
+        """Return the names of the tables in order."""
+        return iter(self._paths)
+
+    def __len__(self) -> int:
+        """Return how many tables there are."""
+        return len(self._paths)
+
+
 @functools.cache
-def load_contracts(directory: str | None = None) -> dict[str, Contract]:
+def load_contracts(directory: str | None = None) -> Mapping[str, Contract]:
     """Return every contract of ``directory`` (default: the shipped ones) by table name. Raises ContractError."""
-    root = Path(directory) if directory is not None else schemas_dir()
-    paths = sorted(root.glob("*/*.yaml"))
-    if not paths:
-        raise ContractError(f"no table contracts in {root}; the installation is broken")
-    contracts = [_load(path) for path in paths]
-    return {contract.name: contract for contract in contracts}
+    return Contracts(Path(directory) if directory is not None else schemas_dir())
 
 
 def _load(path: Path) -> Contract:

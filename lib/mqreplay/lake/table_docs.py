@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from mqreplay.lake.contract import Column, Contract, load_contracts
 
 HEAD = """# Tables
@@ -17,7 +19,7 @@ null only if its row in this page says so. The comments of the columns in the ta
 """
 
 
-def render(contracts: dict[str, Contract]) -> str:
+def render(contracts: Mapping[str, Contract]) -> str:
     """Return the page: content, key, partitions, columns, checks and expectations of each table."""
     contents = "\n".join(
         f"| [{c.name}](#{c.name.replace('.', '')}) | {_cell(c.description)} |" for c in contracts.values()

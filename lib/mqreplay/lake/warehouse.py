@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -52,7 +52,7 @@ class Warehouse:
 
     names: CatalogNames | None = None
 
-    def __init__(self, root: str, contracts: dict[str, Contract] | None = None) -> None:
+    def __init__(self, root: str, contracts: Mapping[str, Contract] | None = None) -> None:
         """Take the folder ``root``, which need not exist. A table is made when it is first written."""
         self.root = root.rstrip("/") if is_remote(root) else str(Path(root).resolve())
         self.contracts = contracts if contracts is not None else load_contracts()

@@ -15,7 +15,7 @@ from mqreplay.lake.table_files import TableFiles
 class TableSource(Protocol):
     """A warehouse: contracts by table name, and files with the rows of each table."""
 
-    contracts: dict[str, Contract]
+    contracts: Mapping[str, Contract]
 
     def files(self, name: str, rows: RowFilter) -> TableFiles:
         """Return the files of the partitions that may hold these rows."""

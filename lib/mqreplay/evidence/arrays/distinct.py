@@ -13,7 +13,6 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from mqreplay.evidence.arrays.frame_arrays import Numbers, whole_array
 
@@ -49,7 +48,7 @@ def _list_codes(column: pa.Array, items: Codes) -> Codes:
 
 
 def _validity(column: pa.Array) -> list[Codes]:
-    return [pc.is_null(column).cast(pa.int64()).to_numpy()] if column.null_count else []
+    return [column.is_null().cast(pa.int64()).to_numpy()] if column.null_count else []
 
 
 def _combine(columns: Sequence[Codes], rows: int = 0) -> Codes:
