@@ -8,7 +8,6 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 import pyarrow as pa
-import pyarrow.compute as pc
 
 Numbers = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
@@ -21,8 +20,8 @@ def numbers(column: pa.Array | pa.ChunkedArray) -> tuple[Numbers, Mask]:
     plain = whole_array(column)
     if pa.types.is_timestamp(plain.type):
         plain = plain.cast(pa.timestamp("us", plain.type.tz)).cast(pa.int64())
-    there = pc.is_valid(plain).to_numpy(zero_copy_only=False)
-    return pc.fill_null(plain.cast(pa.int64()), 0).to_numpy().astype(np.int64, copy=False), there
+    there = plain.is_valid().to_numpy(zero_copy_only=False)
+    return plain.cast(pa.int64()).fill_null(0).to_numpy().astype(np.int64, copy=False), there
 
 
 def whole_array(column: pa.Array | pa.ChunkedArray) -> pa.Array:
