@@ -203,3 +203,19 @@ def test_a_finding_that_spans_midnight_has_both_days(capsys):
     span = {"from_ts": "2026-11-21T23:59:30.998Z", "to_ts": "2026-11-22T00:10:00.000Z", "follows_from": None}
     print_outcome([Outcome("c", findings=[finding | span])], "nightly", "w")
     assert "2026-11-21 23:59:30 to 2026-11-22 00:10:00 UTC  abcdef01" in capsys.readouterr().out
+
+
+def test_findings_and_expectations_that_are_not_shown_are_counted_with_the_command(capsys):
+    finding = {"severity": "info", "kind": "broker_down", "summary": "It was down.", "follows_from": None}
+    span = {"from_ts": "2026-11-21T02:00:00Z", "to_ts": "2026-11-21T02:10:00Z"}
+    findings = [finding | span | {"finding_id": f"{n:016}"} for n in range(terminal.SHOWN + 3)]
+    failed = [FAILED | {"unexpected_count": 1, "unexpected_sample": None}] * (terminal.SHOWN + 2)
+    outcome = Outcome("my c", findings=findings, expectations=99, failed_expectations=failed)
+    print_outcome([outcome], "nightly", "w")
+    lines = capsys.readouterr().out.splitlines()
+    assert "... and 3 more: mqreplay findings --cluster 'my c' --warehouse w" in lines
+    assert (
+        '  ... and 2 more: mqreplay sql "SELECT * FROM gold.validation_result WHERE NOT passed" --warehouse w' in lines
+    )
+    print_outcome([outcome, Outcome("b")], "nightly", "w")
+    assert "All 43 findings: mqreplay findings --warehouse w" in capsys.readouterr().out.splitlines()

@@ -84,7 +84,7 @@ def text_of(done: RoundDone, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def test_each_change_and_each_round_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     lines = text_of(RoundDone(3, NOW, 9411, 1_000_000, 1.42, [DONE]), monkeypatch)
     assert lines == [
-        "2026-11-21 02:42:37  opened           warning  stuck_queue  billing/orders/broker-a/0  "
+        "2026-11-21 02:42:37  opened           warning  01234567  stuck_queue  billing/orders/broker-a/0  "
         "Group billing stands still.",
         "2026-11-21 02:42:37  round 3: 9,411 lines read in 1.4 s; prod: 1 finding open, recording 3 s behind",
     ]

@@ -19,8 +19,11 @@ ORDER = tuple(LEVELS)  # the worst first
 NOUNS = {"critical": ("critical", "critical"), "warning": ("warning", "warnings"), "info": ("info", "info")}
 
 
-def print_estate(console: Console, outcomes: list[Outcome]) -> None:
-    """Print level, cluster, findings by severity, and what was not judged; then where the overview is."""
+def print_estate(console: Console, outcomes: list[Outcome], where: str) -> None:
+    """Print level, cluster, findings by severity, and what was not judged; then where all findings are.
+
+    ``where`` is the warehouse as a shell takes it.
+    """
     named = max(len(printable(each.cluster)) for each in outcomes)
     levelled = Counter(each.level for each in outcomes)
     counts = ", ".join(f"{levelled[level]} {level}" for level in ORDER if levelled[level])
@@ -32,6 +35,10 @@ def print_estate(console: Console, outcomes: list[Outcome]) -> None:
     report = next((each.report for each in outcomes if each.report), None)
     if report is not None:
         console.print(Text(f"Overview: {printable(joined(parent(report), 'index.html'))}"), soft_wrap=True)
+    total = sum(len(each.findings) for each in outcomes)
+    if total:
+        noun = "finding" if total == 1 else "findings"
+        console.print(Text(f"All {total:,} {noun}: mqreplay findings --warehouse {where}"), soft_wrap=True)
 
 
 def _summary(outcome: Outcome) -> str:

@@ -1,4 +1,4 @@
-"""`mqreplay findings`: the findings of a warehouse, filtered, as text, JSON or CSV."""
+"""`mqreplay findings`: the findings of a warehouse, filtered, as text or in a format of other programs."""
 
 from __future__ import annotations
 
@@ -14,15 +14,18 @@ if TYPE_CHECKING:
 
 SEVERITIES = ("info", "warning", "critical")
 DESCRIPTION = (
-    "List the findings of a warehouse, the most severe first. `mqreplay explain ID` shows the evidence of one."
+    "List the findings of a warehouse, the most severe first; also those that `nightly --watch` reports as open. "
+    "`mqreplay explain ID` shows the evidence of one."
 )
 EXAMPLES = with_examples(
     "mqreplay findings --warehouse warehouse/night",
     "mqreplay findings --warehouse warehouse/night --severity critical",
     "mqreplay findings --warehouse warehouse/night --group pay-group --since 2026-11-21T02:00 --until 2026-11-21T03:00",
-    "mqreplay findings --warehouse warehouse/night --kind broker_down --kind failover_pull --format csv",
+    "mqreplay findings --warehouse warehouse/night --kind 'broker_*' --kind failover_pull --format csv",
+    "mqreplay findings --warehouse warehouse/night --severity warning --format junit > findings.xml",
 )
 FILTERS = {"kind": "kind", "group": "consumer_group", "topic": "topic", "broker": "broker_name", "cluster": "cluster"}
+FORMATS = ("text", "md", "csv", "json", "junit", "sarif")
 
 
 def add(command: argparse.ArgumentParser) -> None:
@@ -31,17 +34,14 @@ def add(command: argparse.ArgumentParser) -> None:
     add_conf(command)
     command.add_argument("--severity", choices=SEVERITIES, help="only findings of this severity or a higher one")
     for name in FILTERS:
-        command.add_argument(
-            f"--{name}", action="append", default=[], metavar="NAME", help=f"only of this {name}; repeatable"
-        )
+        text = f"only of this {name}, or of those that match a pattern such as 'pay-*'; repeatable"
+        command.add_argument(f"--{name}", action="append", default=[], metavar="NAME", help=text)
     command.add_argument(
         "--since", metavar="TIME", help="only what ended at or after this instant, in UTC: 2026-11-21T02:30"
     )
     command.add_argument("--until", metavar="TIME", help="only what began before this instant, in UTC")
-    command.add_argument("--json", action="store_true", help="print one JSON object")
-    command.add_argument(
-        "--format", choices=("text", "csv"), default="text", help="how findings are printed (%(default)s)"
-    )
+    command.add_argument("--json", action="store_true", help="the same as --format json")
+    command.add_argument("--format", choices=FORMATS, default="text", help="how findings are printed (%(default)s)")
 
 
 def run(args: argparse.Namespace) -> None:
@@ -50,18 +50,34 @@ def run(args: argparse.Namespace) -> None:
 
     require_warehouse(args.warehouse)
     since, until = instant(args.since, "--since"), instant(args.until, "--until")
-    from mqreplay.cli.terminal import note_interruption, print_findings, print_rows
-    from mqreplay.printable import json_text
+    from mqreplay.cli.finding_names import clusters_of
+    from mqreplay.cli.terminal import note_interruption
+    from mqreplay.lake.warehouse import Warehouse
 
     note_interruption(args.warehouse)
     names = {column: getattr(args, name) for name, column in FILTERS.items()}
     frame = findings(args.warehouse, names, args.severity, since, until)
-    if args.json:
-        print(json_text({"findings": frame.to_dicts()}, indent=1, default=_plain))
-    elif args.format == "csv":
-        print_rows(frame.columns, frame.rows(), "csv")
+    _print(frame, "json" if args.json else args.format, len(clusters_of(Warehouse(args.warehouse))) > 1)
+
+
+def _print(frame: pl.DataFrame, form: str, with_cluster: bool) -> None:
+    """Print the findings. ``with_cluster``: the warehouse has several clusters, so text names that of each finding."""
+    from mqreplay.cli.finding_formats import junit, markdown, sarif
+    from mqreplay.cli.terminal import print_findings, print_rows
+    from mqreplay.printable import json_text
+
+    rows = frame.to_dicts()
+    if form == "json":
+        print(json_text({"findings": rows}, indent=1, default=_plain))
+    elif form == "csv":
+        flat = frame.drop("evidence")
+        print_rows(flat.columns, flat.rows(), "csv")
+    elif form == "md":
+        print(markdown(rows, with_cluster))
+    elif form == "text":
+        print_findings(rows, with_cluster)
     else:
-        print_findings(frame.to_dicts())
+        print({"junit": junit, "sarif": sarif}[form](rows))
 
 
 def findings(
@@ -71,20 +87,26 @@ def findings(
     since: dt.datetime | None = None,
     until: dt.datetime | None = None,
 ) -> pl.DataFrame:
-    """Return the rows of gold.finding with one of the values of ``names`` in each of its columns; no value: all rows.
+    """Return the findings of nightly runs and those that are open: `watched_findings.all_findings`.
 
-    The most severe come first, then the earliest.
+    ``names`` has names or patterns by column; none: all. The most severe findings come first, then the earliest.
+    Raises InputError for a name that the warehouse does not have.
     """
     import polars as pl
 
+    from mqreplay.cli.finding_names import matching_names
     from mqreplay.lake.warehouse import Warehouse
+    from mqreplay.night.watched_findings import all_findings
 
-    rows = Warehouse(root).read("gold.finding")
-    for column, wanted in names.items():
-        rows = rows.filter(pl.col(column).is_in(wanted)) if wanted else rows
+    warehouse = Warehouse(root)
+    every = rows = all_findings(warehouse)
+    for column, patterns in names.items():
+        if patterns:
+            rows = rows.filter(pl.col(column).is_in(matching_names(warehouse, every, column, patterns)))
     rank = pl.col("severity").replace_strict(dict(zip(SEVERITIES, range(3), strict=True)), default=0)
     rows = rows.filter(rank >= SEVERITIES.index(severity)) if severity else rows
-    rows = rows.filter(pl.coalesce("to_ts", "from_ts") >= since) if since else rows
+    if since:  # an open one has not ended
+        rows = rows.filter(pl.col("open_since").is_not_null() | (pl.coalesce("to_ts", "from_ts") >= since))
     rows = rows.filter(pl.col("from_ts") < until) if until else rows
     return rows.sort(-rank, "from_ts", "cluster", "finding_id").collect()
 

@@ -46,15 +46,15 @@ def print_outcome(outcomes: list[Outcome], step: str, warehouse: str) -> None:
     console = Console(highlight=False)
     where = printable(shlex.quote(warehouse))
     if len(outcomes) > 1 and step != "ingest":
-        print_estate(console, outcomes)
+        print_estate(console, outcomes, where)
     for outcome in outcomes if len(outcomes) == 1 or step == "ingest" else ():
         head = Text.assemble("\n", (printable(outcome.cluster), "bold"), "  ", _files(outcome))
         console.print(head, soft_wrap=True)  # rich would begin a line with any word of a long name
         if step != "ingest":
             console.print(Text(printable(outcome.verdict), f"bold {LEVELS[outcome.level]}"))
-            _print_findings(console, outcome)
+            _print_findings(console, outcome, where)
             _print_judged(console, outcome)
-            _print_expectations(console, outcome)
+            _print_expectations(console, outcome, where)
         if outcome.report:
             console.print(Text(f"Report: {printable(outcome.report)}"), soft_wrap=True)
     first = next((str(f["finding_id"])[:8] for o in outcomes for f in o.findings), None)
@@ -74,7 +74,7 @@ def _files(outcome: Outcome) -> Text:
     return Text.assemble(f"{seen}, ", (f"{outcome.quarantined:,} {rows} in quarantine", "yellow"))
 
 
-def _print_findings(console: Console, outcome: Outcome) -> None:
+def _print_findings(console: Console, outcome: Outcome, where: str) -> None:
     # What follows from another finding is counted under its cause: one cause, one line.
     causes = [f for f in outcome.findings if not f["follows_from"]]
     effects = Counter(str(f["follows_from"]) for f in outcome.findings if f["follows_from"])
@@ -83,25 +83,37 @@ def _print_findings(console: Console, outcome: Outcome) -> None:
         more = f" {follow} more finding{'s follow' if follow > 1 else ' follows'} from it." if follow else ""
         _print_finding(console, finding, more)
     if len(causes) > SHOWN:
-        console.print(f"... and {len(causes) - SHOWN} more in gold.finding")
+        of_cluster = f"--cluster {printable(shlex.quote(outcome.cluster))}"
+        text = f"... and {len(causes) - SHOWN} more: mqreplay findings {of_cluster} --warehouse {where}"
+        console.print(Text(text), soft_wrap=True)
     if causes:
         console.print()
 
 
-def _print_finding(console: Console, finding: Mapping[str, Any], more: str) -> None:
+def _print_finding(console: Console, finding: Mapping[str, Any], more: str, cluster: str = "") -> None:
     severity, finding_id = str(finding["severity"]), str(finding["finding_id"])
-    when = time_span(_instant(finding["from_ts"]), _instant(finding["to_ts"]))
-    head = (f"{severity:9}", COLOURS[severity]), (f"{printable(finding['kind']):22}", "bold"), (when, "dim")
-    console.print(Text.assemble(*head, (f"  {printable(finding_id[:8])}", "dim")), soft_wrap=True)
+    is_open = finding.get("open_since") is not None
+    when = time_span(_instant(finding["from_ts"]), None if is_open else _instant(finding["to_ts"]))
+    head = [(f"{severity:9}", COLOURS[severity]), (f"{printable(finding['kind']):22}", "bold")]
+    head += [(f"{printable(cluster)}  ", "")] if cluster else []
+    head += [("open ", "bold")] if is_open else []
+    console.print(Text.assemble(*head, (f"{when}  {printable(finding_id[:8])}", "dim")), soft_wrap=True)
     console.print(Padding(Text.assemble(printable(finding["summary"]), (more, "dim")), (0, 0, 0, 9)))
 
 
-def print_findings(findings: Sequence[Mapping[str, Any]]) -> None:
-    """Print each finding on two lines: severity, kind, time and id, then its summary."""
+def print_findings(findings: Sequence[Mapping[str, Any]], with_cluster: bool = False) -> None:
+    """Print each finding on two lines: severity, kind, time and id, then its summary.
+
+    Findings are rows of `watched_findings.all_findings`.
+    """
     console = Console(highlight=False)
     for finding in findings:
         cause = finding["follows_from"]
-        _print_finding(console, finding, f" Follows from {printable(str(cause)[:8])}." if cause else "")
+        more = f" Follows from {printable(str(cause)[:8])}." if cause else ""
+        last = finding["last_seen_ts"]
+        if last is not None:
+            more += f" Last evidence: {last:%Y-%m-%d %H:%M:%S} UTC."
+        _print_finding(console, finding, more, finding["cluster"] if with_cluster else "")
     if not findings:
         console.print("No findings.")
 
@@ -137,7 +149,7 @@ def _print_judged(console: Console, outcome: Outcome) -> None:
         console.print(Padding(Text(printable(f"{best}: {', '.join(names)}")), (0, 0, 0, 2)))
 
 
-def _print_expectations(console: Console, outcome: Outcome) -> None:
+def _print_expectations(console: Console, outcome: Outcome, warehouse: str) -> None:
     failed = len(outcome.failed_expectations)
     if outcome.expectations:
         text = f"Expectations: {outcome.expectations - failed:,} of {outcome.expectations:,} hold"
@@ -153,6 +165,10 @@ def _print_expectations(console: Console, outcome: Outcome) -> None:
         )
         text = printable(f"{where}: {row['expectation']} {row['arguments']}: {why}")
         console.print(Text(f"  {text}", "red"), soft_wrap=True)
+    if failed > SHOWN:
+        query = "SELECT * FROM gold.validation_result WHERE NOT passed"
+        more = f'  ... and {failed - SHOWN} more: mqreplay sql "{query}" --warehouse {warehouse}'
+        console.print(Text(more), soft_wrap=True)
 
 
 def note_interruption(warehouse: str) -> None:

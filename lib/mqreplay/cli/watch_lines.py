@@ -43,6 +43,7 @@ class Printer:
                 (f"{_clock(one.recorded_until)}  ", "dim"),
                 f"{change.what:17}",
                 (f"{finding.severity:9}", COLOURS[finding.severity]),
+                (f"{printable(finding.finding_id[:8])}  ", "dim"),  # as `mqreplay explain` takes it
                 (f"{finding.kind}  ", "bold"),
                 f"{printable(place)}  {printable(text)}",
             )

@@ -10,6 +10,7 @@ import polars as pl
 from mqreplay.errors import InputError
 from mqreplay.lake.row_filter import RowFilter
 from mqreplay.lake.similar import did_you_mean
+from mqreplay.lake.warehouse import Warehouse
 from mqreplay.moment.instant import Recorded
 
 KNOWN: Final = 8
@@ -30,19 +31,22 @@ def require_names(
         for name in sorted(names):
             known: set[str] = set()
             for table in tables:
-                known |= set(_names(recorded, table, column))
+                known |= names_in(recorded.warehouse, table, column, recorded.cluster)
                 if name in known:
                     break
             else:
-                raise InputError(f"nothing is recorded of the {what} {name}; {_hint(name, known)}")
+                raise InputError(f"nothing is recorded of the {what} {name}; {name_hint(name, known)}")
 
 
-def _names(recorded: Recorded, table: str, column: str) -> list[str]:
-    rows = recorded.warehouse.read(table, RowFilter(recorded.cluster))
-    return rows.select(pl.col(column).drop_nulls().unique()).collect()[column].to_list()
+def names_in(warehouse: Warehouse, table: str, column: str, cluster: str | None = None) -> set[str]:
+    """Return the values of a column, of one cluster or of all."""
+    rows = warehouse.read(table, None if cluster is None else RowFilter(cluster))
+    return set(rows.select(pl.col(column).drop_nulls().unique()).collect()[column].to_list())
 
 
-def _hint(name: str, known: set[str]) -> str:
+def name_hint(name: str, known: Iterable[str]) -> str:
+    """Return what to say of a name that is not known: the one that was meant, or some that are known."""
+    known = set(known)
     meant = did_you_mean(name, known)
     if meant is not None:
         return f"did you mean {meant}?"
