@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Iterable
+from dataclasses import asdict
 from typing import Any
 
 from rich.console import Console
@@ -11,6 +12,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from mqreplay.cli.evidence_text import of_total, print_evidence
 from mqreplay.cli.explanation import Explanation, explain
 from mqreplay.cli.terminal import COLOURS, note_interruption
 from mqreplay.cli.time_span import time_span
@@ -21,6 +23,7 @@ from mqreplay.report.next_step import advice_parts, names_of
 
 LABEL = 12  # characters
 MOST_EFFECTS = 20
+MOST_DECISIONS = 10
 
 
 def print_explanation(
@@ -49,7 +52,10 @@ def as_plain(explanation: Explanation) -> dict[str, Any]:
         "decisions": explanation.decisions,
         "timeline": [{"when": when, "what": what} for when, what in explanation.timeline],
         "silver_kept_from": explanation.silver_kept_from and explanation.silver_kept_from.isoformat(),
+        "watch": explanation.watch,
         "evidence_total": explanation.evidence.total,
+        "evidence_unnamed": explanation.evidence.unnamed,
+        "evidence_groups": [asdict(group) for group in explanation.evidence.groups],
         "evidence": [
             {"table_name": row.table_name, "ts": row.ts, "who": row.who, "what": row.what, "row": row.row}
             for row in explanation.evidence.rows
@@ -71,7 +77,9 @@ def _plain(value: object) -> str:
 
 def _print(explanation: Explanation, limit: int) -> None:
     console = Console(highlight=False)
-    console.print(_head(explanation.finding), soft_wrap=True)
+    watch = explanation.watch
+    console.print(_head(explanation.finding, is_open=watch is not None and watch["closed_ts"] is None), soft_wrap=True)
+    _say(console, "Watch", "" if watch is None else _watch_text(watch, explanation.is_judged))
     _say(console, "Summary", explanation.finding["summary"])
     _say(console, "Rule", explanation.rule + (f" ({explanation.follows})" if explanation.follows else ""))
     _say(console, "Confidence", f"{explanation.finding['confidence']:.0%}")
@@ -80,33 +88,21 @@ def _print(explanation: Explanation, limit: int) -> None:
         console.print(Text("Follows from", "bold"))
         _print_other(console, explanation.cause)
     if explanation.effects:
-        console.print(
-            Text(
-                f"Effects: {_of(min(len(explanation.effects), MOST_EFFECTS), len(explanation.effects), 'finding')}",
-                "bold",
-            )
-        )
+        number = len(explanation.effects)
+        console.print(Text(f"Effects: {of_total(min(number, MOST_EFFECTS), number, 'finding')}", "bold"))
     for effect in explanation.effects[:MOST_EFFECTS]:
         _print_other(console, effect)
     if explanation.decisions:
         console.print(Text("Decisions by RocketMQ's rules", "bold"))
-    for text in explanation.decisions:
+    for text in explanation.decisions[:MOST_DECISIONS]:
         console.print(Padding(Text(printable(text)), (0, 0, 0, 2)))
+    left = len(explanation.decisions) - MOST_DECISIONS
+    if left > 0:
+        console.print(Text(f"  and {left:,} {'other' if left == 1 else 'others'} (--json has all)", "dim"))
     if explanation.timeline:
         console.print(Text("Timeline of the failover", "bold"))
         console.print(_table_of(explanation.timeline))
-    shown = explanation.evidence.rows
-    total = explanation.evidence.total
-    more = f" (--limit {total} shows all)" if limit <= len(shown) < total else ""
-    console.print(Text.assemble((f"Evidence: {_of(len(shown), total, 'row')}", "bold"), (more, "dim")))
-    if explanation.silver_kept_from is not None:
-        text = f"silver rows before {explanation.silver_kept_from} are no longer kept (mqreplay maintain)"
-        console.print(Text(f"  {text}", "dim"), soft_wrap=True)
-    for row in shown:
-        when = row.ts.strftime("%H:%M:%S.%f")[:-3] if row.ts else ""
-        table = (f"{printable(row.table_name):22}", "cyan")
-        line = Text.assemble("  ", (f"{when:12}", "dim"), "  ", table, "  ", _row_text(row.who, row.what))
-        console.print(line, soft_wrap=True)  # one line a row, for grep
+    print_evidence(console, explanation, limit)
 
 
 def _table_of(timeline: Iterable[tuple[str, str]]) -> Padding:
@@ -116,28 +112,35 @@ def _table_of(timeline: Iterable[tuple[str, str]]) -> Padding:
     return Padding(grid, (0, 0, 0, 2))
 
 
-def _row_text(who: str, what: str) -> str:
-    return printable(f"{who}: {what}" if who and what else who or what)
-
-
-def _of(shown: int, total: int, one: str) -> str:
-    """Return how many of how many are shown: "3 rows", "50 of 1,315 rows", "none"."""
-    if not total:
-        return "none"
-    noun = one if total == 1 else f"{one}s"
-    return f"{total:,} {noun}" if shown == total else f"{shown:,} of {total:,} {noun}"
-
-
 def _print_other(console: Console, finding: dict[str, Any]) -> None:
     console.print(Padding(_head(finding), (0, 0, 0, 2)))
     console.print(Padding(Text(printable(finding["summary"])), (0, 0, 0, 11)))
 
 
-def _head(finding: dict[str, Any]) -> Text:
+def _watch_text(watch: dict[str, Any], is_judged: bool) -> str:
+    """Return since when the finding is open, or why it was closed."""
+    if watch["closed_ts"] is not None:
+        return f"Closed at {_second(watch['closed_ts'])}: {watch['closed_reason']}."
+    silent = watch["undetermined_since"]
+    parts = [
+        f"Open. First found at {_second(watch['first_seen_ts'])}, last evidence at {_second(watch['last_seen_ts'])}.",
+        f"Nothing is recorded since {_second(silent)}: whether it goes on is not known." if silent else "",
+        "" if is_judged else "It is provisional until the nightly run.",
+    ]
+    return " ".join(filter(None, parts))
+
+
+def _second(ts: dt.datetime) -> str:
+    return f"{ts:%Y-%m-%d %H:%M:%S} UTC"
+
+
+def _head(finding: dict[str, Any], is_open: bool = False) -> Text:
     severity, kind = str(finding["severity"]), printable(finding["kind"])
-    when = time_span(finding["from_ts"], finding["to_ts"])
+    when = time_span(finding["from_ts"], None if is_open else finding["to_ts"])
     ident = printable(str(finding["finding_id"])[:8])
-    return Text.assemble((f"{severity:9}", COLOURS[severity]), (f"{kind:22}", "bold"), (f"{when}  {ident}", "dim"))
+    state = "open " if is_open else ""
+    head = (f"{severity:9}", COLOURS[severity]), (f"{kind:22}", "bold"), (state, "bold"), (f"{when}  {ident}", "dim")
+    return Text.assemble(*head)
 
 
 def _say(console: Console, label: str, text: object) -> None:

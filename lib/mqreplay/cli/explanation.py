@@ -5,14 +5,16 @@ from __future__ import annotations
 import datetime as dt
 import shlex
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import polars as pl
 
 from mqreplay.cli.time_span import time_span
 from mqreplay.errors import InputError, InputErrors
+from mqreplay.evidence.brokers.broker_outages import ROUTE
 from mqreplay.findings.every import KINDS
+from mqreplay.findings.pulls import SLAVE_PULL
 from mqreplay.lake.existing import require_warehouse
 from mqreplay.lake.kept_days import first_days
 from mqreplay.lake.last_day import of_last_day
@@ -20,10 +22,13 @@ from mqreplay.lake.plain_rows import plain_rows
 from mqreplay.lake.row_filter import RowFilter
 from mqreplay.lake.sql import check_text
 from mqreplay.lake.warehouse import Warehouse
-from mqreplay.report.evidence_rows import LIMIT, EvidenceRows, evidence_of
+from mqreplay.night.watched_findings import ID, WATCHED, watched_findings
+from mqreplay.night.whole_evidence import with_whole_evidence
+from mqreplay.report.evidence_rows import LIMIT, ONE_DAY, EvidenceRow, EvidenceRows, evidence_of
 from mqreplay.report.failover_words import timeline_lines
 
 NOT_INSTALLED = "The package that defines this kind of finding is not installed here: its rule is not known."
+MOST_DECIDED = 5_000  # rows of evidence whose decisions are shown, the first
 MOST_NAMED = 10  # findings listed whose ids begin alike
 OF_FAILOVERS = ("broker_down", "master_changed", "slow_failover")
 STEPS = "gold.failover_step"
@@ -34,7 +39,8 @@ class Explanation:
     """``finding``, ``cause`` and ``effects`` are rows of gold.finding as plain values.
 
     ``timeline`` has the steps of the failover, each a time and a text, for findings of OF_FAILOVERS.
-    ``silver_kept_from`` is the first day that silver tables still have, if the finding began before it.
+    ``silver_kept_from`` is the first day that silver tables still have, if the finding began before it. ``watch`` has
+    what `nightly --watch` knows of the finding (watched_findings.WATCHED), if it reports it.
     """
 
     finding: dict[str, Any]
@@ -46,6 +52,12 @@ class Explanation:
     cause: dict[str, Any] | None = None
     effects: list[dict[str, Any]] = field(default_factory=list)
     silver_kept_from: dt.date | None = None
+    watch: dict[str, Any] | None = None
+
+    @property
+    def is_judged(self) -> bool:
+        """Return whether a nightly run has judged the finding: its evidence is in the tables."""
+        return self.finding["day"] is not None
 
 
 def explain(root: str, finding_id: str, cluster: str | None, limit: int = LIMIT) -> Explanation:
@@ -60,11 +72,12 @@ def explanation_of(warehouse: Warehouse, finding_id: str, cluster: str | None, l
 
     Raises InputError if there is none, or several.
     """
-    finding = _named(warehouse, finding_id, cluster)
+    finding, watch = _named(warehouse, finding_id, cluster)
     kind = KINDS.get(finding["kind"])
-    found = evidence_of(warehouse, finding["cluster"], [finding], limit, whole=True)
+    whole = with_whole_evidence(warehouse, finding)
+    found = evidence_of(warehouse, finding["cluster"], [whole], max(limit, MOST_DECIDED), whole=True)
     rule, follows = (NOT_INSTALLED, "") if kind is None else (kind.rule, kind.follows)
-    explanation = Explanation(finding, rule, follows, found[finding["finding_id"]])
+    explanation = Explanation(finding, rule, follows, found[finding["finding_id"]], watch=watch)
     first = first_days(warehouse, finding["cluster"]).get("silver")
     began = finding["from_ts"]
     if first is not None and began is not None and began.date() < first:
@@ -75,23 +88,61 @@ def explanation_of(warehouse: Warehouse, finding_id: str, cluster: str | None, l
         else:
             explanation.effects.append(other)
     explanation.timeline = _timeline(warehouse, finding)
-    judged = Counter(text for row in explanation.evidence.rows if (text := decision(row.table_name, row.row)))
-    explanation.decisions = [text if n == 1 else f"{n} times: {text}" for text, n in judged.items()]
+    rows = explanation.evidence.rows
+    judged = Counter(text for row in rows if (text := decision(row.table_name, row.row)))
+    explanation.decisions = [text if n == 1 else f"{n} times: {text}" for text, n in judged.most_common()]
+    del rows[limit:]
+    if finding["kind"] == SLAVE_PULL.name:
+        explanation.evidence.rows = _with_distances(warehouse, finding, rows)
     return explanation
 
 
-def _named(warehouse: Warehouse, finding_id: str, cluster: str | None) -> dict[str, Any]:
-    of_cluster = warehouse.read("gold.finding", None if cluster is None else RowFilter(cluster))
-    named = of_last_day(of_cluster.filter(pl.col("finding_id").str.starts_with(finding_id)), "cluster", "finding_id")
-    rows = plain_rows(named.sort("from_ts", "cluster", "finding_id").collect())
-    if not rows:
+def _with_distances(warehouse: Warehouse, finding: dict[str, Any], rows: list[EvidenceRow]) -> list[EvidenceRow]:
+    """Add to each pull how far what it read lay from the end of the commit log, by its answer."""
+    ids = [row.row["record_id"] for row in rows if row.table_name == ROUTE]
+    days = sorted({row.ts.date() for row in rows if row.ts})
+    if not ids:
+        return rows
+    near = (days[0] - ONE_DAY, days[-1] + ONE_DAY)
+    judged = warehouse.read("gold.slave_suggestion", RowFilter(finding["cluster"], between=near))
+    named = (
+        judged.filter(pl.col("record_id").is_in(ids)).select("record_id", "diff_min", "diff_max", "memory").collect()
+    )
+    texts = {record_id: distance_text(*numbers) for record_id, *numbers in named.iter_rows()}
+    return [replace(row, what=f"{row.what}{texts.get(row.row.get('record_id'), '')}") for row in rows]
+
+
+def distance_text(least: int | None, most: int | None, memory: int | None) -> str:
+    """Return the distance of a read from the end of the commit log, in bytes, as the end of a text.
+
+    >>> distance_text(1000, 2000, 500), distance_text(None, 2000, None)
+    (', 1,000 to 2,000 bytes behind, 500 in memory', ', distance not known')
+    """
+    if least is None or most is None:
+        return ", distance not known"
+    return f", {least:,} to {most:,} bytes behind" + ("" if memory is None else f", {memory:,} in memory")
+
+
+def _named(warehouse: Warehouse, finding_id: str, cluster: str | None) -> tuple[dict[str, Any], dict[str, Any] | None]:
+    """Return the row of gold.finding, or of gold.open_finding in its columns, and what watch knows of it."""
+    rows = None if cluster is None else RowFilter(cluster)
+    is_named = pl.col("finding_id").str.starts_with(finding_id)
+    judged = of_last_day(warehouse.read("gold.finding", rows).filter(is_named), *ID)
+    watched = watched_findings(warehouse, rows).filter(is_named)
+    known = {tuple(row[name] for name in ID): row for row in plain_rows(watched.collect())}
+    watches = {key: {name: row.pop(name) for name in WATCHED} for key, row in known.items()}
+    known |= {tuple(row[name] for name in ID): row for row in plain_rows(judged.collect())}
+    if not known:
         command = f"mqreplay findings --warehouse {shlex.quote(warehouse.root)}"
         raise InputError(f"no finding has an id that begins with {finding_id}; `{command}` lists the findings")
-    if len(rows) > 1:
-        several = f"{len(rows)} findings have ids that begin with {finding_id}; give more of the id, or --cluster"
-        more = [f"... and {len(rows) - MOST_NAMED} more"] if len(rows) > MOST_NAMED else []
-        raise InputErrors([several, *map(_line, rows[:MOST_NAMED]), *more])
-    return rows[0]
+    found = sorted(
+        known.values(), key=lambda row: (row["from_ts"] or dt.datetime.min, row["cluster"], row["finding_id"])
+    )
+    if len(found) > 1:
+        several = f"{len(found)} findings have ids that begin with {finding_id}; give more of the id, or --cluster"
+        more = [f"... and {len(found) - MOST_NAMED} more"] if len(found) > MOST_NAMED else []
+        raise InputErrors([several, *map(_line, found[:MOST_NAMED]), *more])
+    return found[0], watches.get(tuple(found[0][name] for name in ID))
 
 
 def _line(finding: dict[str, Any]) -> str:

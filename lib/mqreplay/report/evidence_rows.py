@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,7 +14,7 @@ import polars as pl
 from mqreplay.lake.row_filter import RowFilter
 from mqreplay.lake.table_files import polars_schema
 from mqreplay.lake.warehouse import Warehouse
-from mqreplay.report.evidence_words import Wording, what, who, wording_of
+from mqreplay.report.evidence_words import Wording, outcome, what, who, wording_of
 
 LIMIT = 50  # rows of a finding
 EFFECTS = "gold.finding"  # items of evidence that are other findings
@@ -22,6 +23,9 @@ ONE_DAY = dt.timedelta(days=1)
 FIRST, LAST = (end.replace(tzinfo=dt.UTC) for end in (dt.datetime.min, dt.datetime.max))
 OF_EVERY_TABLE = frozenset({"cluster", "day", "source_digest"})
 FINDING = "_finding_id"
+NUMBER = re.compile(r"\d[\d.,:]*\d|\d")  # also an address, or a time
+PACKAGE = re.compile(r"\b(?:[a-z]\w*\.)+(?=[A-Z])")  # of a Java class
+ALIKE = 72  # characters in which the texts of a group agree
 
 
 @dataclass(frozen=True)
@@ -35,12 +39,35 @@ class EvidenceRow:
     row: dict[str, Any]
 
 
+@dataclass(frozen=True)
+class EvidenceGroup:
+    """Rows of one table with the same outcome: how many, from when to when (UTC), and how many begin too early.
+
+    ``text`` is "" for a table without an outcome. ``early`` rows have an instant before the begin of the finding.
+    ``is_near``: the finding names a place, and the rows are those AROUND its time.
+    """
+
+    table_name: str
+    text: str
+    count: int
+    first_ts: dt.datetime | None
+    last_ts: dt.datetime | None
+    early: int = 0
+    is_near: bool = False
+
+
 @dataclass
 class EvidenceRows:
-    """Rows of evidence of one finding, in time order, and how many there are without a limit."""
+    """Rows of evidence of one finding, in time order, and how many there are without a limit.
+
+    ``total`` counts the ``unnamed`` rows too: those that the finding counts without keeping their keys. ``groups`` are
+    of all other rows, the largest first; only where whole rows are read.
+    """
 
     rows: list[EvidenceRow] = field(default_factory=list)
     total: int = 0
+    unnamed: int = 0
+    groups: list[EvidenceGroup] = field(default_factory=list)
 
     @property
     def more(self) -> int:
@@ -71,7 +98,7 @@ def evidence_of(
     for finding in findings:
         items = [each for each in finding["evidence"] or [] if each["table_name"] != EFFECTS]
         left_out = (finding["evidence_count"] or 0) - len(items)
-        found[finding["finding_id"]] = EvidenceRows(total=max(0, left_out))
+        found[finding["finding_id"]] = EvidenceRows(total=max(0, left_out), unnamed=max(0, left_out))
         begin, end = _shifted(finding["from_ts"], -AROUND, FIRST), _shifted(finding["to_ts"], AROUND, LAST)
         for each in items:
             key = {name: value for name, value in each.items() if name != "table_name" and value is not None}
@@ -87,6 +114,7 @@ def evidence_of(
         else:
             _add_rows(found, _Table(warehouse, cluster, table, names, whole), wanted, limit)
     for each in found.values():
+        each.groups.sort(key=lambda group: (-group.count, group.first_ts or LAST, group.table_name))
         each.rows.sort(key=lambda row: (row.ts or LAST, row.table_name))  # stable: rows of a table are sorted
         del each.rows[limit:]
     return found
@@ -109,17 +137,17 @@ class _Table:
         shown = [column for column in columns if column in needed]
         self.columns = list(dict.fromkeys([*shown, *self.order, *self.names]))
         self.shown = shown
+        self.whole = whole
+        self.near = bool(self.wording.instant) and not self._unique and self.wording.instant not in self.names
 
     def rows(self, keys: Sequence[_Key]) -> pl.DataFrame:
         """Return the rows that the keys name: FINDING and ``columns``, sorted by finding and instant."""
-        instant = self.wording.instant
-        near = bool(instant) and not self._unique and instant not in self.names
-        rows = self._read(keys, self._days(keys), near)
+        rows = self._read(keys, self._days(keys))
         if self._unique:
             there = set(rows["record_id"])
             elsewhere = [key for key in keys if key.values[0] not in there]
             if elsewhere and self._days(keys) is not None:
-                rows = pl.concat([rows, self._read(elsewhere, None, near)])
+                rows = pl.concat([rows, self._read(elsewhere, None)])
         return rows.unique([FINDING, *self._contract.key], keep="any").sort(FINDING, *self.order, nulls_last=True)
 
     def _days(self, keys: Sequence[_Key]) -> tuple[dt.date, dt.date] | None:
@@ -132,7 +160,7 @@ class _Table:
         near = self.wording.instant not in self.names and self.name.startswith("silver.")
         return (begin.date(), end.date()) if near else None
 
-    def _read(self, keys: Sequence[_Key], days: tuple[dt.date, dt.date] | None, near: bool) -> pl.DataFrame:
+    def _read(self, keys: Sequence[_Key], days: tuple[dt.date, dt.date] | None) -> pl.DataFrame:
         near_ts = pl.Datetime("us", "UTC")
         types: dict[str, pl.DataType] = {FINDING: pl.String(), "_begin": near_ts, "_end": near_ts}
         types |= {name: of for name, of in self._types.items() if name in self.names}
@@ -144,10 +172,10 @@ class _Table:
         # A join skips nothing in a file: bounds of the values do.
         rows = self._warehouse.read(self.name, RowFilter(self._cluster, between=days))
         rows = rows.filter(pl.col(name).is_in(wanted[name].unique().to_list()) for name in self.names)
-        if near:
+        if self.near:
             rows = rows.filter(self._within(pl.lit(wanted["_begin"].min()), pl.lit(wanted["_end"].max())))
         named = rows.select(self.columns).join(wanted.lazy(), on=self.names)
-        if near:
+        if self.near:
             named = named.filter(self._within(pl.col("_begin"), pl.col("_end")))
         return named.select(FINDING, *self.columns).collect()
 
@@ -159,12 +187,51 @@ class _Table:
 
 def _add_rows(found: dict[str, EvidenceRows], table: _Table, keys: Sequence[_Key], limit: int) -> None:
     rows = table.rows(keys)
+    if table.whole:
+        begins = {key.finding_id: key.begin + AROUND for key in keys if key.begin != FIRST}
+        for finding_id, of_finding in rows.group_by(FINDING):
+            found[str(finding_id[0])].groups += _groups(table, of_finding, begins.get(str(finding_id[0]), FIRST))
     for finding_id, count in rows.group_by(FINDING).len().rows():
         found[finding_id].total += count
     for row in rows.group_by(FINDING, maintain_order=True).head(limit).iter_rows(named=True):
         ts = row[table.wording.instant] if table.wording.instant else None
         shown = {name: row[name] for name in table.shown}
         found[row[FINDING]].rows.append(EvidenceRow(table.name, ts, who(row), what(table.wording, row), shown))
+
+
+def _groups(table: _Table, rows: pl.DataFrame, begin: dt.datetime) -> list[EvidenceGroup]:
+    """Return the rows of a finding by what came of them; texts that begin alike but for numbers are one group."""
+    columns = sorted(table.wording.outcome_columns & set(rows.columns))
+    ts = pl.col(table.wording.instant) if table.wording.instant else pl.lit(None, pl.Datetime("us", "UTC"))
+    numbers = [
+        pl.len().alias("_count"),
+        ts.min().alias("_first"),
+        ts.max().alias("_last"),
+        (ts < begin).sum().alias("_early"),
+    ]
+    counted = rows.group_by(columns).agg(numbers) if columns else rows.select(numbers)
+    made: dict[str, EvidenceGroup] = {}
+    for row in counted.sort("_first", *columns, nulls_last=True).iter_rows(named=True):
+        text = outcome(table.wording, row)
+        key = NUMBER.sub("…", PACKAGE.sub("", text))[:ALIKE]
+        numbers_of = (row["_count"], row["_first"], row["_last"], row["_early"] or 0)
+        one = EvidenceGroup(table.name, text, *numbers_of, table.near)
+        made[key] = one if key not in made else _joined(made[key], one, key)
+    return list(made.values())
+
+
+def _joined(one: EvidenceGroup, other: EvidenceGroup, key: str) -> EvidenceGroup:
+    firsts = [ts for ts in (one.first_ts, other.first_ts) if ts is not None]
+    lasts = [ts for ts in (one.last_ts, other.last_ts) if ts is not None]
+    return EvidenceGroup(
+        one.table_name,
+        one.text if one.text == other.text else key if len(key) < ALIKE else f"{key}...",
+        one.count + other.count,
+        min(firsts, default=None),
+        max(lasts, default=None),
+        one.early + other.early,
+        one.is_near,
+    )
 
 
 def _add_unknown(found: dict[str, EvidenceRows], table: str, columns: Sequence[str], keys: Sequence[_Key]) -> None:

@@ -23,6 +23,14 @@ WHO: Phrase = (
 LONGEST = 160  # characters of one value
 MOST = 12  # items of a list
 ZERO_IS_NOTHING = frozenset({"reconsume_times", "redelivered_max"})
+# What came of a row: rows that agree in these are alike, whatever their place and time.
+OUTCOME = frozenset(
+    {
+        *("judgement", "reason", "error", "response_code", "response_name", "remark", "code", "kind", "cause", "step"),
+        *("actual_broker_id", "expected_broker_id", "recorded_suggest", "expected_suggest", "status", "send_status"),
+        *("change", "flow_control", "strategy", "part"),
+    }
+)
 NOT_SHOWN = frozenset({"cluster", "day", "source_digest", "record_id"})
 
 
@@ -42,8 +50,18 @@ class Wording:
     def columns(self) -> frozenset[str]:
         """The columns that the text needs."""
         texts = [text for phrase in (WHO, *self.phrases) for text in _alternatives(phrase)]
-        named = {name for text in texts for _, name, _, _ in Formatter().parse(text) if name}
+        named = {name for text in texts for name in _names(text)}
         return frozenset(named | {self.instant, self.until} - {""})
+
+    @cached_property
+    def outcome_phrases(self) -> tuple[Phrase, ...]:
+        """The phrases of OUTCOME's columns alone."""
+        return tuple(each for each in self.phrases if all(set(_names(text)) <= OUTCOME for text in _alternatives(each)))
+
+    @cached_property
+    def outcome_columns(self) -> frozenset[str]:
+        """The columns of `outcome_phrases`."""
+        return frozenset(name for each in self.outcome_phrases for text in _alternatives(each) for name in _names(text))
 
 
 WORDINGS: Mapping[str, Wording] = {
@@ -255,10 +273,22 @@ def what(wording: Wording, row: Mapping[str, Any]) -> str:
     return ", ".join(text for phrase in wording.phrases if (text := _filled(phrase, row)))
 
 
+def outcome(wording: Wording, row: Mapping[str, Any]) -> str:
+    """Return what came of a row, without its place and time; "" for a table that has no outcome.
+
+    >>> outcome(WORDINGS["gold.pull_answer"], {"topic": "T", "judgement": "differ", "reason": "refused"})
+    'differ: refused'
+    """
+    return ", ".join(text for phrase in wording.outcome_phrases if (text := _filled(phrase, row)))
+
+
+def _names(text: str) -> list[str]:
+    return [name for _, name, _, _ in Formatter().parse(text) if name]
+
+
 def _filled(phrase: Phrase, row: Mapping[str, Any]) -> str:
     for text in _alternatives(phrase):
-        names = [name for _, name, _, _ in Formatter().parse(text) if name]
-        values = {name: row.get(name) for name in names}
+        values = {name: row.get(name) for name in _names(text)}
         if all(value is not None and value != "" for value in values.values()) and not (
             ZERO_IS_NOTHING & values.keys() and 0 in values.values()
         ):

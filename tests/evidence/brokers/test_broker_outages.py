@@ -111,7 +111,8 @@ def test_a_route_without_the_master_does_not_prove_that_it_is_down() -> None:
     gone = [{"request_ts": at(s)} for s in (10, 30, 70)]
     assert spans(judge(beats=[beat(s) for s in (0, 60, 120)], failovers=gone)) == []
     found = judge(beats=[beat(0), {"ts": at(40), "error": "timeout"}, beat(60)], failovers=gone[:2])
-    assert found["errors"].to_list() == [3]
+    assert found["errors"].to_list() == [1]  # failovers are counted as such
+    assert [key["table_name"] for key in found["keys"].item()] == ["silver.heartbeat"]
 
 
 def test_pulls_that_were_no_failover_are_no_errors() -> None:
@@ -199,8 +200,9 @@ def defined(polls, beats, pulls, failovers) -> list[tuple[float, float, int]]:
         is_polled = any(kind == "poll" for _, _, kind in met)
         first = min((e[0] for e in met if e[0] > since), default=since)
         long_enough = end - since >= (DOWN_S if is_polled else UNSEEN_DOWN_S)
-        if long_enough and any(kind != "route" for _, _, kind in met):
-            outages.append((float(first if is_polled else since), float(end), len(met)))
+        direct = sum(kind != "route" for _, _, kind in met)
+        if long_enough and direct:
+            outages.append((float(first if is_polled else since), float(end), direct))
     return sorted(outages)
 
 

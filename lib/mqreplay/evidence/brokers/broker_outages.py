@@ -100,18 +100,19 @@ def broker_outages(
     ``pull_answers``, ``pull_errors`` and ``failovers`` are the rows of all shards. ``polled`` says whether the runtime
     table was polled meanwhile. A silence must last ``down_s`` seconds if it was, and else ``unseen_down_s``: clients
     may have had nothing to ask. ``from_error``: polls are seconds apart, as the recorder's are, so that a silence
-    counts from its first error on: one poll that fails is no outage. ``keys`` are table_name and record_id of the
-    first errors. Without a later answer the outage ends with its last error.
+    counts from its first error on: one poll that fails is no outage. ``errors`` counts them without failovers, and
+    ``keys`` are table_name and record_id of the first of these. Without a later answer the outage ends with its last
+    error.
     """
     silences = _silences(_answers(broker_runtime, heartbeat, pull_answers), down_s)
     met = _within(silences, _errors(broker_runtime, heartbeat, pull_errors, failovers))
+    is_direct = pl.col("table_name") != ROUTE
     outages = met.group_by(*BROKER, "since_ts", "until_ts").agg(
-        pl.len().cast(pl.Int64).alias("errors"),
+        is_direct.sum().cast(pl.Int64).alias("errors"),
         (pl.col("table_name") == RUNTIME).any().alias("polled"),
-        (pl.col("table_name") != ROUTE).any().alias("direct"),
         pl.col("ts").filter(pl.col("ts") > pl.col("since_ts")).min().alias("first_ts"),
         pl.col("ts").max().alias("last_ts"),
-        pl.struct("ts", "table_name", "record_id").unique().sort().head(KEPT).alias("keys"),
+        pl.struct("ts", "table_name", "record_id").filter(is_direct).unique().sort().head(KEPT).alias("keys"),
     )
     ended = outages.with_columns(pl.coalesce("until_ts", "last_ts").alias("to_ts"))
     enough_ms = pl.when("polled").then(down_s * 1000).otherwise(unseen_down_s * 1000)
@@ -121,7 +122,7 @@ def broker_outages(
     first_error = pl.max_horizontal("since_ts", pl.col("first_ts") - POLLED_EACH)
     silent_since = pl.when(pl.col("polled") & from_error).then(first_error).otherwise("since_ts")
     measured = ended.with_columns(silent_since.alias("silent_ts"))
-    found = measured.filter((_milliseconds("silent_ts", "to_ts") >= enough_ms) & pl.col("direct"))
+    found = measured.filter((_milliseconds("silent_ts", "to_ts") >= enough_ms) & (pl.col("errors") > 0))
     key = pl.struct(pl.element().struct.field("table_name"), pl.element().struct.field("record_id"))
     return found.select(
         *BROKER, began.alias("from_ts"), "to_ts", "errors", "polled", pl.col("keys").list.eval(key).alias("keys")
