@@ -12,7 +12,7 @@ import pytest
 
 from evidence_keys import evidence_of
 from made_warehouse import made_warehouse
-from mqreplay.cli.explain import MOST_EFFECTS, print_explanation
+from mqreplay.cli.explain import MOST_DECISIONS, MOST_EFFECTS, print_explanation
 from mqreplay.cli.explanation import MOST_NAMED, Explanation, explain, explanation_of
 from mqreplay.errors import InputError, InputErrors
 from mqreplay.lake.warehouse import Warehouse
@@ -171,3 +171,115 @@ def test_a_printed_explanation_says_how_many_rows_and_effects_are_not_shown(tmp_
     assert re.search(r"Follows from\s+info\s+broker_down", shown)
     with pytest.raises(InputError, match="--limit is -1"):
         print_explanation(str(tmp_path), "f1", None, as_json=False, limit=-1)
+
+
+def printed(root: Path, finding_id: str, capsys: Any, limit: int | None = None) -> str:
+    print_explanation(str(root), finding_id, None, as_json=False, limit=limit)
+    return capsys.readouterr().out
+
+
+WATCHED = {
+    "finding_id": "0pen",
+    "kind": "broker_down",
+    "severity": "critical",
+    "opened_ts": MIDNIGHT,
+    "first_seen_ts": MIDNIGHT + 9 * SECOND,
+    "last_seen_ts": MIDNIGHT + 60 * SECOND,
+    "closed_ts": None,
+    "closed_reason": None,
+    "undetermined_since": None,
+    "summary": "It is down.",
+    "evidence": record("silver.pull", "p"),
+    "evidence_count": 1,
+}
+
+
+def test_an_open_finding_is_explained_by_its_rule_and_says_since_when(tmp_path: Path, capsys: Any) -> None:
+    closed = WATCHED | {"finding_id": "over", "closed_ts": MIDNIGHT, "closed_reason": "no evidence of it for 120 s"}
+    silent = WATCHED | {"finding_id": "silent", "undetermined_since": MIDNIGHT + 30 * SECOND}
+    made_warehouse(tmp_path, {"gold.open_finding": [WATCHED, closed, silent]})
+    shown = printed(tmp_path, "0p", capsys)
+    assert shown.startswith("critical broker_down           open since 2026-11-21 00:00:00 UTC  0pen\n")
+    text = " ".join(shown.split())
+    assert "Watch Open. First found at 2026-11-21 00:00:09 UTC, last evidence at 2026-11-21 00:01:00 UTC." in text
+    assert "It is provisional until the nightly run." in text
+    assert "Rule Somebody asked a broker and got an error" in text
+    assert "Evidence: 0 of 1 row the nightly run writes the rows of a finding of watch into the tables" in text
+    assert "whether it goes on is not known." in " ".join(printed(tmp_path, "silent", capsys).split())
+    shown = printed(tmp_path, "over", capsys)
+    assert " open " not in shown.splitlines()[0]
+    assert "Watch       Closed at 2026-11-21 00:00:00 UTC: no evidence of it for 120 s." in shown
+    print_explanation(str(tmp_path), "0pen", None, as_json=True)
+    watch = json.loads(capsys.readouterr().out)["watch"]
+    assert (watch["open_since"], watch["closed_ts"]) == ("2026-11-21T00:00:00.000Z", None)
+
+
+def test_a_finding_of_the_nightly_run_may_still_be_open(tmp_path: Path, capsys: Any) -> None:
+    judged = finding(finding_id="0pen", summary="It was down.", follows_from=None)
+    made_warehouse(tmp_path, {"gold.open_finding": [WATCHED], "gold.finding": [judged]})
+    shown = printed(tmp_path, "0pen", capsys)
+    assert "It was down." in shown
+    assert "open since" in shown
+    assert "provisional" not in shown
+
+
+def pulls(number: int) -> list[dict[str, Any]]:
+    place = {"broker_name": "b", "broker_id": 0, "response_code": None, "response_name": None}
+    return [
+        place | {"record_id": f"{n:03}", "request_ts": MIDNIGHT + n * SECOND, "day": (MIDNIGHT + n * SECOND).date()}
+        for n in range(-10, number - 10)
+    ]
+
+
+def test_all_rows_are_shown_where_the_rule_selects_them_and_no_others_are_promised(tmp_path: Path, capsys: Any) -> None:
+    rows = [row | {"error": "timeout" if n % 3 else "refused"} for n, row in enumerate(pulls(60))]
+    of_broker = {"broker_name": "b", "broker_id": 0, "to_ts": MIDNIGHT + 60 * SECOND, "follows_from": None}
+    kept = record("silver.pull", *(row["record_id"] for row in rows[:5]))
+    down = finding(**of_broker, evidence=kept, evidence_count=60)
+    other = finding(**of_broker, finding_id="g1", kind="of_a_package", evidence=kept, evidence_count=60)
+    made_warehouse(tmp_path, {"gold.finding": [down, other], "silver.pull": rows})
+    lines = printed(tmp_path, "f1", capsys, 8).splitlines()
+    at = lines.index("Evidence: 8 of 60 rows (--limit 60 shows all)")
+    assert lines[at + 1 : at + 4] == [
+        "  10 rows are from before the begin of the finding (00:00:00.000): a pull has the time of its request, and a"
+        " broker may hold it for half a minute",
+        "  40 x silver.pull             23:59:51.000 to 00:00:49.000  error: timeout",
+        "  20 x silver.pull             23:59:50.000 to 00:00:47.000  error: refused",
+    ]
+    assert len(lines[at + 4 :]) == 8
+    assert "Evidence: 60 rows\n" in printed(tmp_path, "f1", capsys, 60)
+    shown = printed(tmp_path, "g1", capsys, 2)
+    assert "Evidence: 2 of 60 rows (--limit 5 shows more)\n" in shown
+    assert "the finding names 5 rows, and only counts the others" in shown
+    shown = printed(tmp_path, "g1", capsys)
+    assert "Evidence: 5 of 60 rows\n" in shown
+    print_explanation(str(tmp_path), "g1", None, as_json=True)
+    whole = json.loads(capsys.readouterr().out)
+    assert (whole["evidence_total"], whole["evidence_unnamed"]) == (60, 55)
+    assert [group["count"] for group in whole["evidence_groups"]] == [3, 2]
+
+
+def test_a_read_from_a_slave_says_how_far_behind_it_was(tmp_path: Path, capsys: Any) -> None:
+    pull = {"request_ts": MIDNIGHT, "day": MIDNIGHT.date(), "cause": "suggested", "expected_broker_id": 1}
+    routes = [pull | {"record_id": name, "actual_broker_id": 1} for name in ("known", "unknown")]
+    judged = {"record_id": "known", "day": MIDNIGHT.date(), "diff_min": 1000, "diff_max": 2000, "memory": 500}
+    row = finding(kind="slave_pull", follows_from=None, evidence=record("gold.pull_route", "known", "unknown"))
+    tables = {"gold.finding": [row | {"evidence_count": 2}], "gold.pull_route": routes}
+    made_warehouse(tmp_path, tables | {"gold.slave_suggestion": [judged]})
+    lines = printed(tmp_path, "f1", capsys).splitlines()
+    assert lines[-2].endswith(", 1,000 to 2,000 bytes behind, 500 in memory")
+    assert lines[-1].endswith(", distance not known")
+
+
+def test_decisions_are_counted_over_all_rows_the_most_frequent_first(tmp_path: Path, capsys: Any) -> None:
+    base = {"day": MIDNIGHT.date(), "broker_name": "b", "pull_from_which_node": 0, "expected_broker_id": 1}
+    rows = [
+        base | {"record_id": f"{n:03}", "request_ts": MIDNIGHT + n * SECOND, "actual_broker_id": 1, "reason": reason}
+        for n, reason in enumerate(["once", *["often"] * 7, *(f"r{n}" for n in range(MOST_DECISIONS))])
+    ]
+    keys = record("gold.pull_route", *(row["record_id"] for row in rows))
+    down = finding(follows_from=None, evidence=keys, evidence_count=len(rows))
+    made_warehouse(tmp_path, {"gold.finding": [down], "gold.pull_route": rows})
+    shown = printed(tmp_path, "f1", capsys, 1)
+    assert "Decisions by RocketMQ's rules\n  7 times: find_broker_address_in_subscribe" in shown
+    assert "\n  and 2 others (--json has all)\n" in shown

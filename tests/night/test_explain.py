@@ -13,6 +13,7 @@ from mqreplay.cli.explain import print_explanation
 from mqreplay.cli.explanation import explanation_of
 from mqreplay.errors import InputError
 from mqreplay.lake.warehouse import Warehouse
+from mqreplay.night.whole_evidence import with_whole_evidence
 
 
 def findings_of(root: str) -> list[dict]:
@@ -31,6 +32,20 @@ def test_every_finding_rests_on_rows_that_are_there(night):
         held = DeltaTable(f"{night.root}/{table.replace('.', '/')}").to_pyarrow_table(columns=list(columns))
         there = {tuple(row.values()) for row in held.to_pylist()}
         assert {rows[row] for row in rows.keys() - there} == set(), (table, columns)
+
+
+def test_rows_that_a_finding_counts_alone_are_selected_again(night):
+    warehouse = Warehouse(night.root)
+    kinds = set()
+    for finding in findings_of(night.root):
+        if finding["evidence_count"] > len([each for each in finding["evidence"] if each["finding_id"] is None]):
+            whole = with_whole_evidence(warehouse, finding)
+            assert whole["evidence_count"] == finding["evidence_count"], finding["summary"]
+            assert (
+                len({(each["table_name"], each["record_id"]) for each in whole["evidence"]}) >= whole["evidence_count"]
+            )
+            kinds.add(finding["kind"])
+    assert kinds >= {"slave_pull", "broker_down", "disk_bound_catchup", "duplicate_delivery", "pull_refused"}
 
 
 @pytest.mark.long

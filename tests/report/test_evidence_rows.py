@@ -107,7 +107,52 @@ def test_the_rows_that_are_not_shown_are_counted(tmp_path: Path) -> None:
     assert values(shown, "line_number") == [0, 1, 2, 3]
     assert shown.rows[0].ts is None
     # Two keys were left out when the finding was written, each names a row at least.
-    assert (shown.total, shown.more) == (9 + 2, 7)
+    assert (shown.total, shown.more, shown.unnamed) == (9 + 2, 7, 2)
+
+
+def group_of(shown: EvidenceRows) -> list[tuple[str, int, int]]:
+    return [(group.text, group.count, group.early) for group in shown.groups]
+
+
+def test_rows_are_counted_by_what_came_of_them_whatever_the_limit(tmp_path: Path) -> None:
+    errors = {"a.b.TimeoutException: wait on <10.0.0.1:9> 30": 3, "a.b.TimeoutException: wait on <10.0.0.2:9> 31": 2}
+    errors |= {"refused": 1}
+    rows = [
+        QUEUE | {"record_id": f"{error}{n}", "error": error, "response_name": None, "day": MIDNIGHT.date()}
+        for error, count in errors.items()
+        for n in range(count)
+    ]
+    rows = [row | {"request_ts": MIDNIGHT + (n - 2) * SECOND} for n, row in enumerate(rows)]
+    keys = [item("silver.pull", record_id=row["record_id"]) for row in rows]
+    shown = found(tmp_path, {"silver.pull": rows}, limit=1, evidence=keys)
+    assert group_of(shown) == [("error: TimeoutException: wait on <…> …", 5, 2), ("error: refused", 1, 0)]
+    first = shown.groups[0]
+    assert (first.first_ts, first.last_ts) == (MIDNIGHT - 2 * SECOND, MIDNIGHT + 2 * SECOND)
+    assert not first.is_near
+    assert len(shown.rows) == 1
+
+
+def test_long_texts_that_begin_alike_are_one_group(tmp_path: Path) -> None:
+    errors = [f"sent again and again, and still failed {'.' * 40} on topic {topic}" for topic in ("x", "y")]
+    rows = [{"record_id": each, "error": each, "send_status": None, "day": MIDNIGHT.date()} for each in errors]
+    keys = [item("silver.produce", record_id=each) for each in errors]
+    ((text, count, _),) = group_of(found(tmp_path, {"silver.produce": rows}, evidence=keys))
+    assert (text[:44], text[-4:], count) == ("error sent again and again, and still failed", "....", 2)
+
+
+def test_rows_without_an_outcome_are_one_group_of_their_place(tmp_path: Path) -> None:
+    rows = [CHANGE | {"new_offset": n, "to_ts": MIDNIGHT + n * SECOND, "day": MIDNIGHT.date()} for n in (-1, 0)]
+    rows = [row | {"day": row["to_ts"].date()} for row in rows]
+    shown = found(tmp_path, {"silver.offset_change": rows}, evidence=[item("silver.offset_change", **QUEUE)])
+    assert group_of(shown) == [("", 2, 1)]
+    assert shown.groups[0].is_near
+
+
+def test_the_page_reads_no_groups(tmp_path: Path) -> None:
+    row = {"record_id": "a", "day": MIDNIGHT.date(), "ts": MIDNIGHT}
+    warehouse = made_warehouse(tmp_path, {"silver.consume": [row]})
+    keys = [item("silver.consume", record_id="a")]
+    assert evidence_of(warehouse, CLUSTER, [finding(evidence=keys)])["f1"].groups == []
 
 
 def test_findings_share_one_reading_and_keep_their_own_rows_in_time_order(tmp_path: Path) -> None:

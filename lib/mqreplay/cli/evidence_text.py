@@ -46,11 +46,10 @@ def of_total(shown: int, total: int, one: str) -> str:
 def _unnamed(explanation: Explanation) -> str:
     """Return why rows that the finding counts cannot be listed."""
     evidence = explanation.evidence
-    if not explanation.is_judged:
-        missing = (explanation.finding["evidence_count"] or 0) > evidence.total - evidence.unnamed
-        return "the nightly run writes the rows of an open finding into the tables: explain it then" if missing else ""
     if not evidence.unnamed:
         return ""
+    if not explanation.is_judged:
+        return "the nightly run writes the rows of a finding of watch into the tables: explain it then"
     named = evidence.total - evidence.unnamed
     return f"the finding names {of_total(named, named, 'row') if named else 'no rows'}, and only counts the others"
 
@@ -85,10 +84,9 @@ def _print_groups(console: Console, evidence: EvidenceRows) -> None:
         return  # the rows say it as shortly
     width = len(f"{max(group.count for group in groups):,}")
     for group in groups[:MOST_GROUPS]:
-        line = Text.assemble(
-            f"  {group.count:>{width},} x ", (printable(group.table_name), "cyan"), f"  {_span(group)}"
-        )
-        console.print(line.append(f"  {printable(group.text)}".rstrip()), soft_wrap=True)
+        table = (f"{printable(group.table_name):22}", "cyan")
+        text = f"  {_span(group)}  {printable(group.text)}".rstrip()
+        console.print(Text.assemble(f"  {group.count:>{width},} x ", table, text), soft_wrap=True)
     left = groups[MOST_GROUPS:]
     if left:
         rows = sum(group.count for group in left)

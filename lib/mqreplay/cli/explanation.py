@@ -88,7 +88,10 @@ def explanation_of(warehouse: Warehouse, finding_id: str, cluster: str | None, l
         else:
             explanation.effects.append(other)
     explanation.timeline = _timeline(warehouse, finding)
-    rows = explanation.evidence.rows
+    evidence, rows = explanation.evidence, explanation.evidence.rows
+    if not explanation.is_judged:  # the rows that it names may not be in the tables yet
+        missing = max(0, (finding["evidence_count"] or 0) - evidence.total)
+        evidence.total, evidence.unnamed = evidence.total + missing, evidence.unnamed + missing
     judged = Counter(text for row in rows if (text := decision(row.table_name, row.row)))
     explanation.decisions = [text if n == 1 else f"{n} times: {text}" for text, n in judged.most_common()]
     del rows[limit:]
@@ -105,11 +108,13 @@ def _with_distances(warehouse: Warehouse, finding: dict[str, Any], rows: list[Ev
         return rows
     near = (days[0] - ONE_DAY, days[-1] + ONE_DAY)
     judged = warehouse.read("gold.slave_suggestion", RowFilter(finding["cluster"], between=near))
-    named = (
-        judged.filter(pl.col("record_id").is_in(ids)).select("record_id", "diff_min", "diff_max", "memory").collect()
-    )
-    texts = {record_id: distance_text(*numbers) for record_id, *numbers in named.iter_rows()}
-    return [replace(row, what=f"{row.what}{texts.get(row.row.get('record_id'), '')}") for row in rows]
+    named = judged.filter(pl.col("record_id").is_in(ids)).select("record_id", "diff_min", "diff_max", "memory")
+    texts = {record_id: distance_text(*numbers) for record_id, *numbers in named.collect().iter_rows()}
+    unknown = distance_text(None, None, None)
+    return [
+        replace(row, what=row.what + texts.get(row.row["record_id"], unknown)) if row.table_name == ROUTE else row
+        for row in rows
+    ]
 
 
 def distance_text(least: int | None, most: int | None, memory: int | None) -> str:

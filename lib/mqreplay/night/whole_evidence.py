@@ -26,7 +26,7 @@ def with_whole_evidence(warehouse: Warehouse, finding: Mapping[str, Any]) -> Map
     items = finding["evidence"] or []
     kept = [item for item in items if item["table_name"] != EFFECTS]
     count = finding["evidence_count"] or 0
-    if not len(kept) < count <= MOST or finding["from_ts"] is None or finding["to_ts"] is None:
+    if not 0 < len(kept) < count <= MOST or finding["from_ts"] is None or finding["to_ts"] is None:
         return finding
     rules = rules_of(finding["kind"], {item["table_name"] for item in kept})
     found = {(rule.table, record_id) for rule in rules for record_id in _record_ids(warehouse, rule, finding)}
