@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import doctest
 import json
 import re
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 
 from evidence_keys import evidence_of
 from made_warehouse import made_warehouse
+from mqreplay.cli import explanation as explanation_module
 from mqreplay.cli.explain import MOST_DECISIONS, MOST_EFFECTS, print_explanation
 from mqreplay.cli.explanation import MOST_NAMED, Explanation, explain, explanation_of
 from mqreplay.errors import InputError, InputErrors
@@ -283,3 +285,7 @@ def test_decisions_are_counted_over_all_rows_the_most_frequent_first(tmp_path: P
     shown = printed(tmp_path, "f1", capsys, 1)
     assert "Decisions by RocketMQ's rules\n  7 times: find_broker_address_in_subscribe" in shown
     assert "\n  and 2 others (--json has all)\n" in shown
+
+
+def test_doctests() -> None:
+    assert doctest.testmod(explanation_module)[:2] == (0, 1)

@@ -7,13 +7,14 @@ import doctest
 import pytest
 
 from mqreplay import evidence_advice
-from mqreplay.report import build, coverage, evidence_words, next_step, text, undetermined
+from mqreplay.report import build, coverage, evidence_groups, evidence_words, next_step, text, undetermined
 from mqreplay.report.pictures import night, owners, scales, spans
 
 MODULES = [
     build,
     coverage,
     evidence_advice,
+    evidence_groups,
     evidence_words,
     next_step,
     text,

@@ -9,7 +9,8 @@ from rich.text import Text
 
 from mqreplay.cli.explanation import Explanation
 from mqreplay.printable import printable
-from mqreplay.report.evidence_rows import AROUND, EvidenceGroup, EvidenceRows
+from mqreplay.report.evidence_groups import EvidenceGroup
+from mqreplay.report.evidence_rows import AROUND, EvidenceRows
 
 MOST_GROUPS = 8
 # The time of a pull is that of its request. PullMessageProcessor holds it for brokerSuspendMaxTimeMillis, 15 s.

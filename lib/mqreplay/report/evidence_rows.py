@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,7 +13,8 @@ import polars as pl
 from mqreplay.lake.row_filter import RowFilter
 from mqreplay.lake.table_files import polars_schema
 from mqreplay.lake.warehouse import Warehouse
-from mqreplay.report.evidence_words import Wording, outcome, what, who, wording_of
+from mqreplay.report.evidence_groups import EvidenceGroup, groups_of
+from mqreplay.report.evidence_words import Wording, what, who, wording_of
 
 LIMIT = 50  # rows of a finding
 EFFECTS = "gold.finding"  # items of evidence that are other findings
@@ -23,9 +23,6 @@ ONE_DAY = dt.timedelta(days=1)
 FIRST, LAST = (end.replace(tzinfo=dt.UTC) for end in (dt.datetime.min, dt.datetime.max))
 OF_EVERY_TABLE = frozenset({"cluster", "day", "source_digest"})
 FINDING = "_finding_id"
-NUMBER = re.compile(r"\d[\d.,:]*\d|\d")  # also an address, or a time
-PACKAGE = re.compile(r"\b(?:[a-z]\w*\.)+(?=[A-Z])")  # of a Java class
-ALIKE = 72  # characters in which the texts of a group agree
 
 
 @dataclass(frozen=True)
@@ -37,23 +34,6 @@ class EvidenceRow:
     who: str
     what: str
     row: dict[str, Any]
-
-
-@dataclass(frozen=True)
-class EvidenceGroup:
-    """Rows of one table with the same outcome: how many, from when to when (UTC), and how many begin too early.
-
-    ``text`` is "" for a table without an outcome. ``early`` rows have an instant before the begin of the finding.
-    ``is_near``: the finding names a place, and the rows are those AROUND its time.
-    """
-
-    table_name: str
-    text: str
-    count: int
-    first_ts: dt.datetime | None
-    last_ts: dt.datetime | None
-    early: int = 0
-    is_near: bool = False
 
 
 @dataclass
@@ -190,48 +170,15 @@ def _add_rows(found: dict[str, EvidenceRows], table: _Table, keys: Sequence[_Key
     if table.whole:
         begins = {key.finding_id: key.begin + AROUND for key in keys if key.begin != FIRST}
         for finding_id, of_finding in rows.group_by(FINDING):
-            found[str(finding_id[0])].groups += _groups(table, of_finding, begins.get(str(finding_id[0]), FIRST))
+            begin = begins.get(str(finding_id[0]), FIRST)
+            groups = groups_of(table.name, table.wording, of_finding, begin, is_near=table.near)
+            found[str(finding_id[0])].groups += groups
     for finding_id, count in rows.group_by(FINDING).len().rows():
         found[finding_id].total += count
     for row in rows.group_by(FINDING, maintain_order=True).head(limit).iter_rows(named=True):
         ts = row[table.wording.instant] if table.wording.instant else None
         shown = {name: row[name] for name in table.shown}
         found[row[FINDING]].rows.append(EvidenceRow(table.name, ts, who(row), what(table.wording, row), shown))
-
-
-def _groups(table: _Table, rows: pl.DataFrame, begin: dt.datetime) -> list[EvidenceGroup]:
-    """Return the rows of a finding by what came of them; texts that begin alike but for numbers are one group."""
-    columns = sorted(table.wording.outcome_columns & set(rows.columns))
-    ts = pl.col(table.wording.instant) if table.wording.instant else pl.lit(None, pl.Datetime("us", "UTC"))
-    numbers = [
-        pl.len().alias("_count"),
-        ts.min().alias("_first"),
-        ts.max().alias("_last"),
-        (ts < begin).sum().alias("_early"),
-    ]
-    counted = rows.group_by(columns).agg(numbers) if columns else rows.select(numbers)
-    made: dict[str, EvidenceGroup] = {}
-    for row in counted.sort("_first", *columns, nulls_last=True).iter_rows(named=True):
-        text = outcome(table.wording, row)
-        key = NUMBER.sub("…", PACKAGE.sub("", text))[:ALIKE]
-        numbers_of = (row["_count"], row["_first"], row["_last"], row["_early"] or 0)
-        one = EvidenceGroup(table.name, text, *numbers_of, table.near)
-        made[key] = one if key not in made else _joined(made[key], one, key)
-    return list(made.values())
-
-
-def _joined(one: EvidenceGroup, other: EvidenceGroup, key: str) -> EvidenceGroup:
-    firsts = [ts for ts in (one.first_ts, other.first_ts) if ts is not None]
-    lasts = [ts for ts in (one.last_ts, other.last_ts) if ts is not None]
-    return EvidenceGroup(
-        one.table_name,
-        one.text if one.text == other.text else key if len(key) < ALIKE else f"{key}...",
-        one.count + other.count,
-        min(firsts, default=None),
-        max(lasts, default=None),
-        one.early + other.early,
-        one.is_near,
-    )
 
 
 def _add_unknown(found: dict[str, EvidenceRows], table: str, columns: Sequence[str], keys: Sequence[_Key]) -> None:

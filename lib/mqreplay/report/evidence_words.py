@@ -23,14 +23,6 @@ WHO: Phrase = (
 LONGEST = 160  # characters of one value
 MOST = 12  # items of a list
 ZERO_IS_NOTHING = frozenset({"reconsume_times", "redelivered_max"})
-# What came of a row: rows that agree in these are alike, whatever their place and time.
-OUTCOME = frozenset(
-    {
-        *("judgement", "reason", "error", "response_code", "response_name", "remark", "code", "kind", "cause", "step"),
-        *("actual_broker_id", "expected_broker_id", "recorded_suggest", "expected_suggest", "status", "send_status"),
-        *("change", "flow_control", "strategy", "part"),
-    }
-)
 NOT_SHOWN = frozenset({"cluster", "day", "source_digest", "record_id"})
 
 
@@ -49,19 +41,9 @@ class Wording:
     @cached_property
     def columns(self) -> frozenset[str]:
         """The columns that the text needs."""
-        texts = [text for phrase in (WHO, *self.phrases) for text in _alternatives(phrase)]
-        named = {name for text in texts for name in _names(text)}
+        texts = [text for phrase in (WHO, *self.phrases) for text in alternatives(phrase)]
+        named = {name for text in texts for name in columns_in(text)}
         return frozenset(named | {self.instant, self.until} - {""})
-
-    @cached_property
-    def outcome_phrases(self) -> tuple[Phrase, ...]:
-        """The phrases of OUTCOME's columns alone."""
-        return tuple(each for each in self.phrases if all(set(_names(text)) <= OUTCOME for text in _alternatives(each)))
-
-    @cached_property
-    def outcome_columns(self) -> frozenset[str]:
-        """The columns of `outcome_phrases`."""
-        return frozenset(name for each in self.outcome_phrases for text in _alternatives(each) for name in _names(text))
 
 
 WORDINGS: Mapping[str, Wording] = {
@@ -260,7 +242,7 @@ def who(row: Mapping[str, Any]) -> str:
     >>> who({"client_id": "c1", "consumer_group": "g"}), who({"broker_name": "b", "broker_id": 0})
     ('c1, group g', 'b-0')
     """
-    return _filled(WHO, row)
+    return filled(WHO, row)
 
 
 def what(wording: Wording, row: Mapping[str, Any]) -> str:
@@ -270,25 +252,22 @@ def what(wording: Wording, row: Mapping[str, Any]) -> str:
     >>> what(WORDINGS["silver.offset_change"], row)
     'offset 1,200 -> 35, queue b/2 of T'
     """
-    return ", ".join(text for phrase in wording.phrases if (text := _filled(phrase, row)))
+    return ", ".join(text for phrase in wording.phrases if (text := filled(phrase, row)))
 
 
-def outcome(wording: Wording, row: Mapping[str, Any]) -> str:
-    """Return what came of a row, without its place and time; "" for a table that has no outcome.
+def columns_in(text: str) -> list[str]:
+    """Return the columns that a text of a phrase names.
 
-    >>> outcome(WORDINGS["gold.pull_answer"], {"topic": "T", "judgement": "differ", "reason": "refused"})
-    'differ: refused'
+    >>> columns_in("queue {broker_name}/{queue_id}")
+    ['broker_name', 'queue_id']
     """
-    return ", ".join(text for phrase in wording.outcome_phrases if (text := _filled(phrase, row)))
-
-
-def _names(text: str) -> list[str]:
     return [name for _, name, _, _ in Formatter().parse(text) if name]
 
 
-def _filled(phrase: Phrase, row: Mapping[str, Any]) -> str:
-    for text in _alternatives(phrase):
-        values = {name: row.get(name) for name in _names(text)}
+def filled(phrase: Phrase, row: Mapping[str, Any]) -> str:
+    """Return the phrase with the values of a row; "" if none of its texts has all of them."""
+    for text in alternatives(phrase):
+        values = {name: row.get(name) for name in columns_in(text)}
         if all(value is not None and value != "" for value in values.values()) and not (
             ZERO_IS_NOTHING & values.keys() and 0 in values.values()
         ):
@@ -296,7 +275,8 @@ def _filled(phrase: Phrase, row: Mapping[str, Any]) -> str:
     return ""
 
 
-def _alternatives(phrase: Phrase) -> tuple[str, ...]:
+def alternatives(phrase: Phrase) -> tuple[str, ...]:
+    """Return the texts of a phrase; the first one whose columns have values is used."""
     return (phrase,) if isinstance(phrase, str) else phrase
 
 
