@@ -206,7 +206,7 @@ def test_an_open_finding_is_explained_by_its_rule_and_says_since_when(tmp_path: 
     assert "Watch Open. First found at 2026-11-21 00:00:09 UTC, last evidence at 2026-11-21 00:01:00 UTC." in text
     assert "It is provisional until the nightly run." in text
     assert "Rule Somebody asked a broker and got an error" in text
-    assert "Evidence: 0 of 1 row the nightly run writes the rows of a finding of watch into the tables" in text
+    assert "Evidence: 0 of 1 row the tables have these rows after the nightly run: explain it then" in text
     assert "whether it goes on is not known." in " ".join(printed(tmp_path, "silent", capsys).split())
     shown = printed(tmp_path, "over", capsys)
     assert " open " not in shown.splitlines()[0]

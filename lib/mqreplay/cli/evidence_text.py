@@ -50,7 +50,7 @@ def _unnamed(explanation: Explanation) -> str:
     if not evidence.unnamed:
         return ""
     if not explanation.is_judged:
-        return "the nightly run writes the rows of a finding of watch into the tables: explain it then"
+        return "the tables have these rows after the nightly run: explain it then"
     named = evidence.total - evidence.unnamed
     return f"the finding names {of_total(named, named, 'row') if named else 'no rows'}, and only counts the others"
 
