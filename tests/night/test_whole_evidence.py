@@ -137,6 +137,22 @@ def test_failed_messages_do_not_name_their_broker(tmp_path: Path) -> None:
     assert names(with_whole_evidence(warehouse, row)) == ["s1", "s2", "e"]
 
 
+@pytest.mark.parametrize(
+    ("kind", "kept", "expected"),
+    [("send_failed", "busy", ["busy", "no perm", "e"]), ("not_stored", "no slave", ["no disk", "no slave", "e"])],
+)
+def test_tries_of_sends_that_were_recorded(tmp_path: Path, kind: str, kept: str, expected: list[str]) -> None:
+    codes = {"ok": 0, "busy": 2, "no disk": 10, "no slave": 11, "no perm": 16, "silent": None}
+    place = {"topic": "t", "broker_name": "b", "broker_id": 0, "mode": "sync", "source": "capture", "error": None}
+    rows = [
+        place | {"record_id": name, "ts": at(n), "day": BEGIN.date(), "response_code": code}
+        for n, (name, code) in enumerate(codes.items())
+    ]
+    warehouse = made_warehouse(tmp_path, {"silver.send": rows})
+    row = finding(kind, "silver.send", [kept], 2, topic="t", broker_name="b", broker_id=0)
+    assert names(with_whole_evidence(warehouse, row)) == expected
+
+
 def test_every_rule_is_of_a_kind_and_of_columns_of_its_table() -> None:
     contracts = load_contracts()
     assert RULES.keys() <= KINDS.keys()

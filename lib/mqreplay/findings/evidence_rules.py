@@ -13,11 +13,14 @@ from typing import Any, Final
 
 import polars as pl
 
+from mqreplay.core.send_retry import SEND_STATUS
 from mqreplay.decisions.slave_suggestion import FOUND
 from mqreplay.evidence.brokers.broker_outages import HEARTBEAT, LONG_POLL, PULL, ROUTE, RUNTIME, SEEN_LATE
 from mqreplay.evidence.brokers.slave_reads import MASTER_ID
 from mqreplay.evidence.messages.deliveries import repeated_deliveries
-from mqreplay.evidence.messages.failed_sends import failed_messages
+from mqreplay.evidence.messages.failed_sends import UNSAFE, failed_messages
+from mqreplay.evidence.messages.send_outcomes import REFUSED as SEND_REFUSED
+from mqreplay.evidence.messages.send_outcomes import outcome
 from mqreplay.evidence.offsets.standstills import REFUSED
 from mqreplay.findings.batches import DISK_BOUND_CATCHUP
 from mqreplay.findings.brokers import BROKER_DOWN, FAILOVER_PULL
@@ -25,7 +28,7 @@ from mqreplay.findings.duplicates import DUPLICATE_DELIVERY
 from mqreplay.findings.pulls import SLAVE_PULL
 from mqreplay.findings.refused import PULL_REFUSED
 from mqreplay.findings.refused import TABLE as ANSWERS
-from mqreplay.findings.sends import MESSAGES, NOT_STORED, SEND_FAILED
+from mqreplay.findings.sends import MESSAGES, NOT_STORED, SEND_FAILED, TRIES
 
 Finding = Mapping[str, Any]
 PLACE: Final = ("consumer_group", "topic", "broker_name", "broker_id", "queue_id", "client_id")
@@ -89,6 +92,15 @@ def _unsafe(rows: pl.DataFrame, _finding: Finding) -> pl.DataFrame:
     return failed_messages(rows).filter(pl.col("send_status").is_not_null())
 
 
+def _refused_sends(rows: pl.DataFrame, _finding: Finding) -> pl.DataFrame:
+    return rows.filter(outcome() == SEND_REFUSED)
+
+
+def _unsafe_sends(rows: pl.DataFrame, _finding: Finding) -> pl.DataFrame:
+    unsafe = [code for code, status in SEND_STATUS.items() if status in UNSAFE]
+    return rows.filter(pl.col("response_code").is_in(unsafe))
+
+
 def _repeated(rows: pl.DataFrame, finding: Finding) -> pl.DataFrame:
     everyone = pl.DataFrame(schema={"consumer_group": pl.String})  # a broadcasting group has no such finding
     return repeated_deliveries(rows, everyone).filter(pl.col("ts").is_between(finding["from_ts"], finding["to_ts"]))
@@ -120,8 +132,14 @@ RULES: Final[Mapping[str, tuple[tuple[EvidenceRule, ...], ...]]] = {
     DISK_BOUND_CATCHUP.name: ((EvidenceRule(SUGGESTIONS, "request_ts", _from_disk),),),
     PULL_REFUSED.name: ((EvidenceRule(ANSWERS, "request_ts", _refused),),),
     # The row of a message does not name the broker that did not take it.
-    SEND_FAILED.name: ((EvidenceRule(MESSAGES, "ts", _unsent, place=("topic",)),),),
-    NOT_STORED.name: ((EvidenceRule(MESSAGES, "ts", _unsafe, place=("topic",)),),),
+    SEND_FAILED.name: (
+        (EvidenceRule(MESSAGES, "ts", _unsent, place=("topic",)),),
+        (EvidenceRule(TRIES, "ts", _refused_sends),),
+    ),
+    NOT_STORED.name: (
+        (EvidenceRule(MESSAGES, "ts", _unsafe, place=("topic",)),),
+        (EvidenceRule(TRIES, "ts", _unsafe_sends),),
+    ),
     # The first delivery of a message comes before the repeated one.
     DUPLICATE_DELIVERY.name: (
         (
