@@ -70,7 +70,7 @@ def _early(explanation: Explanation) -> str:
     if any(group.table_name in PULLS for group in groups):
         reasons.append("a pull has the time of its request, and a broker may hold it for half a minute")
     if any(group.is_near for group in groups):
-        reasons.append(f"rows up to {AROUND.seconds} s before and after the finding are shown")
+        reasons.append(f"what happened or went on up to {AROUND.seconds} s before and after the finding is shown")
     if any(group.table_name not in PULLS and not group.is_near for group in groups):
         reasons.append("some show the state at its begin")
     count = sum(group.early for group in groups)
