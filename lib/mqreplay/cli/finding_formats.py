@@ -49,7 +49,7 @@ def junit(findings: Sequence[Finding]) -> str:
     for cluster in dict.fromkeys(each["cluster"] for each in findings):
         here = [each for each in findings if each["cluster"] == cluster]
         numbers = {"tests": str(len(here)), "failures": _failures(here), "errors": "0", "skipped": "0"}
-        suite = ElementTree.SubElement(top, "testsuite", name=printable(cluster), **numbers)
+        suite = ElementTree.SubElement(top, "testsuite", {"name": printable(cluster), **numbers})
         for each in here:
             name = printable(f"{each['kind']} {place_of(each)} {str(each['finding_id'])[:8]}".replace("  ", " "))
             names = {"classname": printable(f"{cluster}.{each['kind']}"), "name": name, "time": _seconds(each)}
@@ -105,7 +105,7 @@ def _failures(findings: Iterable[Finding]) -> str:
 
 
 def _advice(finding: Finding) -> str:
-    return "`".join(advice_parts(str(finding["advice"] or ""), names_of(finding)))
+    return "`".join(advice_parts(str(finding["advice"] or ""), names_of(dict(finding))))
 
 
 def _seconds(finding: Finding) -> str:
