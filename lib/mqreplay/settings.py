@@ -20,7 +20,8 @@ from typing import Any, get_origin, get_type_hints
 
 from mqreplay.errors import SettingsError
 from mqreplay.places import conf_dir
-from mqreplay.settings_findings import FindingSettings
+from mqreplay.settings_findings import OF_GROUP, SEVERITIES_OF_GROUP, FindingSettings
+from mqreplay.settings_notify import NotifySettings
 from mqreplay.settings_records import record_of
 from mqreplay.settings_sections import (
     GROUP_KEYS,
@@ -42,6 +43,7 @@ __all__ = [
     "LocalSettings",
     "MaintainSettings",
     "NightlySettings",
+    "NotifySettings",
     "ReplaySettings",
     "ReportSettings",
     "Settings",
@@ -56,6 +58,7 @@ _QUEUE = re.compile(r".+/[^/]+/\d+")
 
 MOST_BYTES = 1_000_000  # of a settings file
 LONGEST_NAME = 80  # characters of a key that a message shows
+SEVERITIES = ("info", "warning", WORST := "critical")
 LARGEST_EXTRA = 2**63  # Spark's own numbers are a long or a double
 
 
@@ -72,6 +75,7 @@ class Settings:
     findings: FindingSettings = field(default_factory=FindingSettings)
     report: ReportSettings = field(default_factory=ReportSettings)
     watch: WatchSettings = field(default_factory=WatchSettings)
+    notify: NotifySettings = field(default_factory=NotifySettings)
     strategies: StrategySettings = field(default_factory=StrategySettings)
     maintain: MaintainSettings = field(default_factory=MaintainSettings)
     source: tuple[str, ...] = ()
@@ -155,8 +159,14 @@ def _section(name: str, keys: dict[str, Any], path: str) -> Any:
                 raise SettingsError(
                     f"{path}: [{name}] {key} must be {record.least} to {record.most}, is {_shown(value)}"
                 )
+    if name == "notify" and keys.get("severity", WORST) not in SEVERITIES:
+        raise SettingsError(
+            f"{path}: [notify] severity must be {', '.join(SEVERITIES)}, not {_shown(keys['severity'])}"
+        )
     if name == "strategies":
         _check_groups(keys.get("groups", {}), path)
+    if name == "findings":
+        _check_limits(keys.get("groups", {}), path)
     if name == "spark" and "extra" in keys:
         keys = keys | {"extra": {each: _extra(each, value, path) for each, value in keys["extra"].items()}}
     return kind(**keys)
@@ -184,6 +194,26 @@ def _check_groups(groups: dict[str, Any], path: str) -> None:
                 raise SettingsError(f"{where} has no key {_cut(key)}{_near(key, list(GROUP_KEYS))}")
             if not _fits(key, value):
                 raise SettingsError(f"{where} {key} must be {GROUP_KEYS[key]}, not {_shown(value)}")
+
+
+def _check_limits(groups: dict[str, Any], path: str) -> None:
+    """Check the thresholds and severities of groups; replay/group_limits.py knows the kinds of findings."""
+    known = [*OF_GROUP, SEVERITIES_OF_GROUP]
+    for group, keys in groups.items():
+        where = f'{path}: [findings.groups."{_cut(group)}"]'
+        if not isinstance(keys, dict):
+            raise SettingsError(f"{where} must be a table with some of {', '.join(known)}")
+        for key, value in keys.items():
+            if key not in known:
+                raise SettingsError(f"{where} has no key {_cut(key)}{_near(key, known)}")
+            if key == SEVERITIES_OF_GROUP:
+                if not isinstance(value, dict) or not all(each in SEVERITIES for each in value.values()):
+                    words = ", ".join(SEVERITIES)
+                    raise SettingsError(f"{where} {key} must be a table: kind = {words}, not {_shown(value)}")
+                continue
+            record = record_of(FindingSettings, key)
+            if not isinstance(value, int) or isinstance(value, bool) or not record.least <= value <= record.most:
+                raise SettingsError(f"{where} {key} must be {record.least} to {record.most}, is {_shown(value)}")
 
 
 def _fits(key: str, value: Any) -> bool:

@@ -2,9 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
-from mqreplay.settings_records import seconds, setting
+from mqreplay.settings_records import seconds, setting, table
+
+SEVERITIES_OF_GROUP = "severity"
+# Thresholds that a group may have of its own: its findings depend on them after the replay.
+OF_GROUP = (
+    "stuck_s",
+    "slave_pull_warn_s",
+    "dispute_s",
+    "idle_s",
+    "idle_rebalances",
+    "duplicate_warn_messages",
+    "retry_warn_messages",
+    "start_messages",
+    "refused_s",
+    "lock_blocked_s",
+    "storm_rebalances",
+    "late_retry_s",
+)
 
 
 @dataclass(frozen=True)
@@ -184,4 +202,11 @@ class FindingSettings:
         300,
         "a slave with another configuration than its master for longer is reported; slaves copy every minute at most",
         "When slaves copy less often, or the recorder polls less often than every minute.",
+    )
+    groups: dict[str, dict[str, Any]] = field(
+        default_factory=dict,
+        metadata=table(
+            "thresholds and severities of consumer groups by name or pattern, see docs/settings.md",
+            "When some groups are slower, or matter less or more, than others.",
+        ),
     )

@@ -13,6 +13,7 @@ from typing import Any
 
 from mqreplay.places import conf_dir
 from mqreplay.settings import Settings
+from mqreplay.settings_findings import OF_GROUP
 from mqreplay.settings_records import record_of
 from mqreplay.settings_sections import GROUP_KEYS
 
@@ -55,6 +56,23 @@ matches counts. This is `conf/sample.toml`:
 ```toml
 {example}```
 
+### Thresholds and severities of a group
+
+A group, or all groups of a pattern, may have thresholds of their own, and severities for kinds of findings. The first
+pattern that matches counts. A finding that names no group keeps the general ones.
+
+```toml
+[findings.groups."batch-*"]
+stuck_s = 1800                       # at least that of [findings]; of stuck_queue and lag_grows
+severity = {{ lag_grows = "info", stuck_queue = "info" }}
+
+[findings.groups."pay-group"]
+duplicate_warn_messages = 0
+severity = {{ duplicates_possible = "critical" }}
+```
+
+These thresholds are possible: {limits}.
+
 ## Environment variables
 
 {variables}
@@ -82,7 +100,8 @@ def page() -> str:
     example = (conf_dir() / "sample.toml").read_text(encoding="utf-8")
     variables = "\n".join(["| variable | meaning |", "|---|---|", *(f"| `{k}` | {v} |" for k, v in VARIABLES.items())])
     sections = "\n".join(_section(name) for name in section_names())
-    return PAGE.format(sections=sections, groups=groups, example=example, variables=variables)
+    limits = ", ".join(f"`{key}`" for key in OF_GROUP)
+    return PAGE.format(limits=limits, sections=sections, groups=groups, example=example, variables=variables)
 
 
 def shipped_file() -> str:

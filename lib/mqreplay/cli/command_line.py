@@ -23,6 +23,7 @@ from mqreplay.cli import (
     completion,
     findings_command,
     maintain_command,
+    mute_command,
     ready_command,
     record_arguments,
     register_command,
@@ -71,6 +72,8 @@ PRINTING = {
     "sql": sql_command.run,
     "findings": findings_command.run,
     "tables": tables_command.run,
+    "mute": mute_command.run,
+    "acknowledge": mute_command.run,
 }
 
 
@@ -113,6 +116,7 @@ def parser() -> argparse.ArgumentParser:
     explain.add_argument("--json", action="store_true", help="print the explanation as JSON")
     for of_moment in (at_command, compare_command, ready_command, whatif_command, advise_command):
         of_moment.add(commands)
+    mute_command.add(commands)
     text = "list the tables, or the columns of one table, with comments"
     tables_command.add(
         commands.add_parser("tables", help=text, description=tables_command.DESCRIPTION, **tables_command.EXAMPLES)

@@ -6,7 +6,7 @@ import argparse
 import sys
 from typing import TYPE_CHECKING, Any
 
-from mqreplay.cli import watch_command
+from mqreplay.cli import notify, watch_command
 from mqreplay.cli.arguments import (
     DEFAULT_ENGINE,
     add_conf,
@@ -40,6 +40,7 @@ EXAMPLES = {
         "mqreplay nightly recordings/night --warehouse warehouse/night --conf own.toml --catalog spark_catalog",
         "mqreplay nightly recordings/live --warehouse warehouse/live --watch",
         "mqreplay nightly 'recordings/*/2026-11-24' --warehouse warehouse/estate",
+        "mqreplay nightly recordings/night --warehouse warehouse/night --notify @/etc/mqreplay/notify.urls",
     ),
     "ingest": ("mqreplay ingest recordings/night --warehouse warehouse/night",),
     "replay": ("mqreplay replay --warehouse warehouse/night",),
@@ -60,6 +61,7 @@ def add(commands: Any) -> None:
         _options(command)
         if name == "nightly":
             watch_command.add(command)
+            notify.add(command)
         command.add_argument(
             "--catalog",
             metavar="NAME",
@@ -111,7 +113,7 @@ def run_step(args: argparse.Namespace, settings: Settings) -> int:
 
     if getattr(args, "watch", False):
         args.recordings = _recordings(args, settings)
-        watch_command.run(args, settings)
+        watch_command.run(args, settings, notify.Notifier(args, settings))
         return DONE
     if getattr(args, "every", None) is not None:
         raise InputError("--every belongs to --watch")
@@ -121,6 +123,7 @@ def run_step(args: argparse.Namespace, settings: Settings) -> int:
     failed: list[Failure] = []
     catalog = _catalog(args)
     choice = choice_of_engine(args, settings)
+    notifier = notify.Notifier(args, settings) if args.command == "nightly" else None
     with Progress(sys.stderr, choice.note) as progress:
         outcomes = run(
             step,
@@ -143,10 +146,16 @@ def run_step(args: argparse.Namespace, settings: Settings) -> int:
         print_outcome(outcomes, step, args.warehouse)
     for each, reason in zip(failed, reasons, strict=True):
         print(printable(f"mqreplay: {each.what} {each.name} failed: {reason}"), file=sys.stderr)
+    if notifier is not None:
+        notifier.of_night(outcomes)
     if failed:
         return BAD_INPUT if all(each.is_input for each in failed) else CRASHED
     broken = any(o.failed_expectations for o in outcomes) and step in ("nightly", "validate")
-    return FAILED if broken or any(o.reaches(args.fail_on) for o in outcomes) else DONE
+    return (
+        FAILED
+        if broken or any(o.reaches(args.fail_on, notify.muted_ids(args.warehouse, o)) for o in outcomes)
+        else DONE
+    )
 
 
 def _recordings(args: argparse.Namespace, settings: Settings) -> list[str]:

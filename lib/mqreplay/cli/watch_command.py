@@ -11,6 +11,7 @@ from mqreplay.errors import InputError
 from mqreplay.printable import json_text, printable
 
 if TYPE_CHECKING:
+    from mqreplay.cli.notify import Notifier
     from mqreplay.findings.opened import Change
     from mqreplay.night.watch import ClusterRound, RoundDone
     from mqreplay.settings import Settings
@@ -26,7 +27,7 @@ def add(command: argparse.ArgumentParser) -> None:
     command.add_argument("--every", metavar="TIME", help="with --watch: interval of the rounds, 10s to 10m (60s)")
 
 
-def run(args: argparse.Namespace, settings: Settings) -> None:
+def run(args: argparse.Namespace, settings: Settings, notifier: Notifier) -> None:
     """Watch until the process is stopped. Raises InputError for options that do not fit."""
     from mqreplay.night.watch import watch
     from mqreplay.record.network.options import seconds_of
@@ -39,11 +40,16 @@ def run(args: argparse.Namespace, settings: Settings) -> None:
         raise InputError("--catalog needs Spark: leave it out with --watch, and use mqreplay register")
     every_s = seconds_of(args.every or "60s", "--every")
     if args.json:
-        tell = _print_json
+        show = _print_json
     else:
         from mqreplay.cli.watch_lines import Printer  # rich: only this command prints with it
 
-        tell = Printer().print
+        show = Printer().print
+
+    def tell(done: RoundDone) -> None:
+        show(done)
+        notifier.of_round(done)
+
     watch(args.warehouse, settings, tell, _note, recordings=args.recordings, cluster=args.cluster, every_s=every_s)
 
 

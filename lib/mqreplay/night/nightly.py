@@ -21,6 +21,7 @@ from mqreplay.night.failures import Failure, Failures
 from mqreplay.night.nightly_run import NightlyRun, Progress
 from mqreplay.night.outcome import Outcome
 from mqreplay.night.recordings import begun_listings, finished_listings
+from mqreplay.replay.group_limits import group_limits
 from mqreplay.settings import Settings
 
 
@@ -85,6 +86,7 @@ def run(
     if catalog is not None:
         catalog.check_engine(engine)
     use_settings(settings)
+    group_limits(settings)
     root = folder(root, "warehouse")
     check_text(cluster)
     check_folders(root)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Collection
 from dataclasses import asdict, dataclass, field
 
 import polars as pl
@@ -47,11 +48,12 @@ class Outcome:
         """Return the outcome as plain values."""
         return asdict(self)
 
-    def reaches(self, severity: str | None) -> bool:
-        """Return whether a finding has at least this severity."""
+    def reaches(self, severity: str | None, muted: Collection[str] = ()) -> bool:
+        """Return whether a finding that is not among the ids of ``muted`` has at least this severity."""
         if severity is None:
             return False
-        return any(SEVERITIES.index(str(f["severity"])) <= SEVERITIES.index(severity) for f in self.findings)
+        asked = [f for f in self.findings if f["finding_id"] not in muted]
+        return any(SEVERITIES.index(str(f["severity"])) <= SEVERITIES.index(severity) for f in asked)
 
 
 def outcome_of(warehouse: Warehouse, cluster: str, since: dt.date | None = None) -> Outcome:

@@ -29,6 +29,7 @@ from mqreplay.night.nightly import run
 from mqreplay.night.open_findings import read_findings, without_old, write_findings
 from mqreplay.night.outcome import Outcome
 from mqreplay.night.recordings import matching_recordings
+from mqreplay.replay.group_limits import group_limits
 from mqreplay.settings import Settings
 
 Say = Callable[[str], None]
@@ -196,6 +197,7 @@ def watch(
     """
     check_text(cluster)
     use_settings(settings)
+    group_limits(settings)
     folders = list(dict.fromkeys(path for pattern in recordings for path in matching_recordings(pattern)))
     check_folders(root, folders)
     local = [str(local_folder(path, "recording")) for path in folders]

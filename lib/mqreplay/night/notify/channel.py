@@ -1,0 +1,174 @@
+"""The channels that messages go to: the services of apprise, and Alertmanager's own interface."""
+
+from __future__ import annotations
+
+import datetime as dt
+import hashlib
+import json
+import logging
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Protocol
+from urllib.parse import urlsplit
+
+from mqreplay.errors import InputError
+from mqreplay.night.notify.due import CLOSED, WORSENED, Notice
+from mqreplay.night.notify.message import Source, rest_text, rest_title, text, title
+
+TRIES = 3
+WAIT_S = 1.0  # before the second try; twice as long before the third
+TIMEOUT_S = 10
+FIRING = dt.timedelta(hours=24)  # until Alertmanager closes an alert that no other run sends again
+ALERTMANAGER = {"alertmanager": "http", "alertmanagers": "https"}
+EXAMPLE = "slack://..., mailto://..., json://host/path or alertmanager://host:9093"
+
+
+class Channel(Protocol):
+    """A place that gets messages. ``name`` is safe to show: it has no secret."""
+
+    name: str
+
+    def send(self, notice: Notice, source: Source) -> str | None:
+        """Send a message; return why it was not taken, or None."""
+
+    def send_rest(self, rest: Sequence[Notice], source: Source) -> str | None:
+        """Send one message about all that are beyond the limit; return why it was not taken, or None."""
+
+
+class AppriseChannel:
+    """A service of apprise, such as Slack, PagerDuty, DingTalk, Feishu, WeCom, mail or a webhook."""
+
+    def __init__(self, url: str) -> None:
+        """Take an address of apprise. Raises InputError if apprise is missing or knows no such service."""
+        try:
+            import apprise
+        except ImportError:
+            raise InputError("messages need the package apprise: pip install 'mqreplay[notify]'") from None
+        asset = apprise.AppriseAsset(app_id="mqreplay", app_desc="mqreplay", default_service_retry=TRIES - 1)
+        self._apprise = apprise.Apprise(asset=asset)
+        with apprise.LogCapture(level=logging.WARNING) as log:
+            is_known = self._apprise.add(url)
+            why = _last_line(log.getvalue())
+        if not is_known:
+            raise InputError(f"no service takes the address {without_secrets(url)}{why}; write it as {EXAMPLE}")
+        (service,) = self._apprise.services
+        shown = service.url(privacy=True).partition("?")[0].rstrip("/")
+        self.name = f"{shown} {hashlib.sha256(url.encode()).hexdigest()[:8]}"
+
+    def send(self, notice: Notice, source: Source) -> str | None:
+        """Send a message; return why it was not taken, or None."""
+        kinds = {"critical": "failure", "warning": "warning", "info": "info"}
+        kind = "success" if notice.what == CLOSED else kinds[notice.alert.severity]
+        return self._notify(title(notice, source.cluster), text(notice, source), kind)
+
+    def send_rest(self, rest: Sequence[Notice], source: Source) -> str | None:
+        """Send one message about all that are beyond the limit; return why it was not taken, or None."""
+        return self._notify(rest_title(rest, source.cluster), rest_text(rest, source), "info")
+
+    def _notify(self, head: str, body: str, kind: str) -> str | None:
+        import apprise
+
+        with apprise.LogCapture(level=logging.WARNING) as log:
+            done = self._apprise.notify(body=body, title=head, notify_type=kind, body_format="text", timeout=60)
+            why = _last_line(log.getvalue())
+        return None if done else f"the service did not take it{why}"
+
+
+class AlertmanagerChannel:
+    """Prometheus' Alertmanager: alerts with labels; it groups, routes, and silences them."""
+
+    def __init__(self, url: str) -> None:
+        """Take alertmanager://host:port, or alertmanagers:// for TLS; a user and a password may stand before it."""
+        parts = urlsplit(url)
+        host = parts.netloc.rpartition("@")[2]
+        if not host:
+            raise InputError(f"the address {without_secrets(url)} has no host; write it as alertmanager://host:9093")
+        self._url = f"{ALERTMANAGER[parts.scheme]}://{host}{parts.path.rstrip('/')}/api/v2/alerts"
+        self._user = (parts.username or "", parts.password or "") if parts.username else None
+        self.name = f"{parts.scheme}://{host}{parts.path.rstrip('/')}"
+
+    def send(self, notice: Notice, source: Source) -> str | None:
+        """Send an alert; return why it was not taken, or None."""
+        return self._post([_alert(notice, source)] + _before(notice, source))
+
+    def send_rest(self, rest: Sequence[Notice], source: Source) -> str | None:
+        """Send the alerts beyond the limit in one request: Alertmanager groups them itself."""
+        return self._post([alert for one in rest for alert in (_alert(one, source), *_before(one, source))])
+
+    def _post(self, alerts: list[dict[str, Any]]) -> str | None:
+        request = urllib.request.Request(self._url, json.dumps(alerts).encode(), method="POST")
+        request.add_header("Content-Type", "application/json")
+        if self._user is not None:
+            import base64
+
+            request.add_header("Authorization", f"Basic {base64.b64encode(':'.join(self._user).encode()).decode()}")
+        why = None
+        for attempt in range(TRIES):
+            time.sleep(WAIT_S * attempt)
+            try:
+                with urllib.request.urlopen(request, timeout=TIMEOUT_S):
+                    return None
+            except urllib.error.HTTPError as error:
+                why = f"it answered {error.code} {error.reason}"
+                if error.code < 500:
+                    break
+            except OSError as error:
+                why = str(getattr(error, "reason", error))
+        return why
+
+
+def _alert(notice: Notice, source: Source, severity: str | None = None) -> dict[str, Any]:
+    """Return an alert of Alertmanager's interface, version 2."""
+    alert = notice.alert
+    now = dt.datetime.now(dt.UTC)
+    is_over = severity is not None or notice.what == CLOSED
+    labels = {"alertname": alert.kind, "severity": severity or alert.severity, "cluster": source.cluster}
+    names = {"summary": title(notice, source.cluster), "description": text(notice, source)}
+    link = source.link(alert)
+    return {
+        "labels": {**labels, **{name: str(value) for name, value in alert.names.items()}},
+        "annotations": {**names, "finding_id": alert.finding_id},
+        "startsAt": alert.from_ts.isoformat(),
+        "endsAt": (now if is_over else now + FIRING).isoformat(),
+        **({} if link is None or "://" not in link else {"generatorURL": link}),
+    }
+
+
+def _before(notice: Notice, source: Source) -> list[dict[str, Any]]:
+    """Return the end of the alert of the lower severity: its labels are another alert's."""
+    return [_alert(notice, source, notice.was)] if notice.what == WORSENED else []
+
+
+def channels_of(urls: Sequence[str], files: Sequence[str]) -> list[Channel]:
+    """Return the channels of addresses, and of files with one address a line. Raises InputError."""
+    found = list(urls)
+    for path in files:
+        try:
+            lines = Path(path).expanduser().read_text(encoding="utf-8").splitlines()
+        except (OSError, UnicodeDecodeError) as error:
+            raise InputError(f"the file of addresses {path} cannot be read: {error}") from None
+        found += [line.strip() for line in lines if line.strip() and not line.lstrip().startswith("#")]
+    return [_channel(url) for url in dict.fromkeys(found)]
+
+
+def _channel(url: str) -> Channel:
+    return AlertmanagerChannel(url) if url.partition("://")[0] in ALERTMANAGER else AppriseChannel(url)
+
+
+def without_secrets(url: str) -> str:
+    """Return the scheme of an address alone: what follows may be a secret.
+
+    >>> without_secrets("slack://a/b/c"), without_secrets("nonsense")
+    ('slack://...', 'without ://')
+    """
+    scheme, mark, _ = url.partition("://")
+    return f"{scheme}://..." if mark else "without ://"
+
+
+def _last_line(log: str) -> str:
+    """Return the last line of a log as the end of a sentence."""
+    lines = [line.partition(" - ")[2] or line for line in log.splitlines() if line.strip()]
+    return f" ({lines[-1].strip()[-200:]})" if lines else ""

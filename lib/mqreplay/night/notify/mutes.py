@@ -1,0 +1,89 @@
+"""The table gold.mute: findings that nobody wants messages about, until an instant and for a reason."""
+
+from __future__ import annotations
+
+import datetime as dt
+import getpass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields
+from fnmatch import fnmatchcase
+from hashlib import sha256
+from typing import Final
+
+from mqreplay.lake.journal import Journal
+from mqreplay.lake.lock import warehouse_lock
+from mqreplay.lake.row_filter import RowFilter
+from mqreplay.lake.warehouse import Warehouse
+from mqreplay.night.notify.alert import Alert
+
+TABLE: Final = "gold.mute"
+PATTERNS: Final = ("consumer_group", "topic", "broker_name")
+
+
+@dataclass(frozen=True)
+class Mute:
+    """What is muted: one finding, or findings by patterns (``*``, ``?``, ``[...]``) of kind and names; None: all."""
+
+    mute_id: str
+    finding_id: str | None
+    kind: str | None
+    consumer_group: str | None
+    topic: str | None
+    broker_name: str | None
+    from_ts: dt.datetime
+    until_ts: dt.datetime
+    reason: str
+    by_user: str
+
+    def holds(self, now: dt.datetime) -> bool:
+        """Return whether it holds at an instant."""
+        return self.from_ts <= now < self.until_ts
+
+    def covers(self, alert: Alert) -> bool:
+        """Return whether it is about a finding. A pattern matches no finding that has no such name."""
+        if self.finding_id is not None:
+            return alert.finding_id == self.finding_id
+        named = {"kind": alert.kind, **{name: alert.names.get(name) for name in PATTERNS}}
+        return all(
+            pattern is None or (value is not None and fnmatchcase(str(value), pattern))
+            for name, value in named.items()
+            for pattern in [getattr(self, name)]
+        )
+
+
+NAMES: Final = [field.name for field in fields(Mute)]
+
+
+def new_mute(wanted: dict[str, str | None], now: dt.datetime, until: dt.datetime, reason: str) -> Mute:
+    """Return a mute from now on. ``wanted``: finding_id, or patterns by column."""
+    text = "|".join(f"{name}={value}" for name, value in sorted(wanted.items()) if value is not None)
+    mute_id = sha256(f"{text}|{now.isoformat()}".encode()).hexdigest()[:8]
+    values = dict.fromkeys(("finding_id", "kind", *PATTERNS)) | wanted
+    return Mute(mute_id, **values, from_ts=now, until_ts=until, reason=reason, by_user=_user())
+
+
+def read_mutes(warehouse: Warehouse, cluster: str) -> list[Mute]:
+    """Return the mutes of a cluster, also those that have expired."""
+    rows = warehouse.read(TABLE, RowFilter(cluster)).select(NAMES).sort("from_ts", "mute_id").collect()
+    return [Mute(**row) for row in rows.iter_rows(named=True)]
+
+
+def muting(mutes: Iterable[Mute], alert: Alert, now: dt.datetime) -> Mute | None:
+    """Return what mutes a finding at an instant, the one that lasts longest."""
+    found = [mute for mute in mutes if mute.holds(now) and mute.covers(alert)]
+    return max(found, key=lambda mute: mute.until_ts, default=None)
+
+
+def write_mutes(warehouse: Warehouse, cluster: str, mutes: Sequence[Mute]) -> None:
+    """Replace the mutes of a cluster, under the warehouse's lock."""
+    with warehouse_lock(warehouse.root):
+        Journal(warehouse).recover(lambda _: None)
+        rows = [(cluster, *(getattr(mute, name) for name in NAMES)) for mute in mutes]
+        warehouse.replace_rows(TABLE, rows, RowFilter(cluster) if warehouse.exists(TABLE) else None)
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # a container may have no name for its user
+        return "unknown"

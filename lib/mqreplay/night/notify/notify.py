@@ -1,0 +1,87 @@
+"""Send what is due about the findings of a cluster, and note it."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from mqreplay.lake.journal import Journal
+from mqreplay.lake.lock import warehouse_lock
+from mqreplay.lake.warehouse import Warehouse
+from mqreplay.night.notify.alert import SEVERITIES, Alert
+from mqreplay.night.notify.channel import Channel, channels_of
+from mqreplay.night.notify.due import Notice, due
+from mqreplay.night.notify.message import Source
+from mqreplay.night.notify.mutes import muting, read_mutes
+from mqreplay.night.notify.sent import read_sent, write_sent
+from mqreplay.settings import NotifySettings
+
+
+@dataclass(frozen=True)
+class Notified:
+    """What a run sent: messages that channels took, those that are due again, and the lines that say why."""
+
+    messages: int
+    failed: tuple[str, ...]
+
+
+def opened_channels(settings: NotifySettings, urls: Sequence[str]) -> list[Channel]:
+    """Return the channels of a run: those of the command, else of the settings. Raises InputError."""
+    if urls:
+        files = [url[1:] for url in urls if url.startswith("@")]
+        return channels_of([url for url in urls if not url.startswith("@")], files)
+    return channels_of(settings.urls, [settings.file] if settings.file else [])
+
+
+def notify(
+    root: str,
+    settings: NotifySettings,
+    channels: Sequence[Channel],
+    cluster: str,
+    alerts: Sequence[Alert],
+    page: str | None,
+    known_since: dt.datetime | None = None,
+) -> Notified:
+    """Send what is due to each channel, under the warehouse's lock, so that no message is sent twice.
+
+    A message that a channel does not take is due again in the next run. ``known_since``: see due(). Raises
+    WarehouseLocked.
+    """
+    warehouse = Warehouse(root)
+    source = Source(cluster, root, page, {alert.finding_id: alert for alert in alerts})
+    now = dt.datetime.now(dt.UTC)
+    messages, failed = 0, []
+    with warehouse_lock(root):
+        Journal(warehouse).recover(lambda _: None)
+        mutes = [mute for mute in read_mutes(warehouse, cluster) if mute.holds(now)]
+        least = SEVERITIES.index(settings.severity)
+
+        def is_quiet(alert: Alert) -> bool:
+            return alert.rank < least or muting(mutes, alert, now) is not None
+
+        for channel in channels:
+            found = due(alerts, read_sent(warehouse, cluster, channel.name), is_quiet, known_since)
+            taken, why = _send(channel, found, source, settings.messages)
+            if taken:
+                write_sent(warehouse, cluster, channel.name, taken, now)
+            messages += len(taken)
+            if why is not None:
+                count = len(found) - len(taken)
+                failed.append(f"{cluster}: {count} messages to {channel.name} are due again in the next run: {why}")
+    return Notified(messages, tuple(failed))
+
+
+def _send(channel: Channel, found: Sequence[Notice], source: Source, most: int) -> tuple[list[Notice], str | None]:
+    """Send messages, those beyond the limit as one. Return those that were taken, and why the others were not."""
+    taken: list[Notice] = []
+    for notice in found[:most]:
+        why = channel.send(notice, source)
+        if why is not None:
+            return taken, why  # the channel would not take the others either, each after its own tries
+        taken.append(notice)
+    rest = found[most:]
+    if rest:
+        why = channel.send_rest(rest, source)
+        return ([*taken, *rest], None) if why is None else (taken, why)
+    return taken, None
