@@ -68,7 +68,7 @@ severity = {{ lag_grows = "info", stuck_queue = "info" }}
 
 [findings.groups."pay-group"]
 duplicate_warn_messages = 0
-severity = {{ duplicates_possible = "critical" }}
+severity = {{ duplicate_delivery = "critical" }}
 ```
 
 These thresholds are possible: {limits}.

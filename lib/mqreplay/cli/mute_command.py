@@ -1,4 +1,4 @@
-"""`mqreplay mute` and `mqreplay acknowledge`: findings that nobody wants messages about, for a while and for a reason."""
+"""`mqreplay mute` and `mqreplay acknowledge`: no messages about some findings, for a while."""
 
 from __future__ import annotations
 
@@ -17,9 +17,7 @@ MUTE = (
     "Send no messages about findings of a kind, group, topic or broker until a time, and let them not count for "
     "--fail-on. They are still found and shown. --list shows what is muted, --end ends it."
 )
-ACKNOWLEDGE = (
-    "The same for one finding: somebody works on it. Messages go on when the time is over, if it is still open."
-)
+ACKNOWLEDGE = "The same for one finding: somebody works on it. Messages go on afterwards, if it is still open."
 MUTE_EXAMPLES = with_examples(
     "mqreplay mute --kind lag_grows --group 'batch-*' --for 8h --reason 'monthly load' --warehouse warehouse/night",
     "mqreplay mute --list --warehouse warehouse/night",
@@ -82,7 +80,8 @@ def _begin(warehouse: Warehouse, clusters: list[str], args: argparse.Namespace) 
     until = _until(args, now)
     if args.command == "acknowledge":
         cluster, finding_id = _finding(warehouse, clusters, args.finding)
-        clusters, wanted = [cluster], {"finding_id": finding_id}
+        clusters = [cluster]
+        wanted: dict[str, str | None] = {"finding_id": finding_id}
     else:
         wanted = {column: getattr(args, name) for name, column in PATTERNS.items()}
         if not any(wanted.values()):

@@ -24,8 +24,8 @@ NO_OTHERS = dt.datetime.max.replace(tzinfo=dt.UTC)
 def add(command: argparse.ArgumentParser) -> None:
     """Add the option."""
     text = (
-        "send a message when a finding opens, gets worse or closes: an address of apprise, alertmanager://HOST:9093, or "
-        "@FILE with one a line; repeatable (default: those of [notify])"
+        "send a message when a finding opens, gets worse or closes: an address of apprise, alertmanager://HOST:9093, "
+        "or @FILE with one a line; repeatable (default: those of [notify])"
     )
     command.add_argument("--notify", action="append", default=[], metavar="URL", help=text)
 

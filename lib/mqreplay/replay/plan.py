@@ -42,7 +42,6 @@ from mqreplay.evidence.messages.audit_gaps import audit_gaps
 from mqreplay.evidence.messages.audit_scope import audit_scope
 from mqreplay.evidence.messages.subscribed_messages import known_versions
 from mqreplay.evidence.night_facts import NightFacts, night_facts
-from mqreplay.findings.by_group import findings_by_group
 from mqreplay.findings.every import finish
 from mqreplay.findings.limits import Limits
 from mqreplay.lake.buckets import buckets
@@ -52,7 +51,7 @@ from mqreplay.replay.context import ReplayContext
 from mqreplay.replay.day import BY_GROUP, BY_QUEUE, BY_TOPIC, DESCRIPTIONS, INSTANTS, LOWERED, Day, DayRows, Skew
 from mqreplay.replay.day_result import DayResult, DayTables, finding_evidence
 from mqreplay.replay.driver_decisions import DriverDecisions, driver_decisions
-from mqreplay.replay.group_limits import group_limits
+from mqreplay.replay.group_limits import findings_by_group, group_limits
 from mqreplay.replay.group_pass import GROUP, GROUP_PASS, POP_PASS, GroupResult, PopResult
 from mqreplay.replay.judged_rows import JudgedRows
 from mqreplay.replay.member_evidence import member_evidence

@@ -77,6 +77,7 @@ def test_a_standstill_keeps_its_bounds_its_offset_and_what_waited():
         "offset": 30,
         "waiting": 110,
         "refused": 0,
+        "held_ms": 90_000,
     }
 
 

@@ -178,12 +178,13 @@ def held_standstills(
     """Return the spans of ``still`` in which members held the queue for at least ``stuck_s`` seconds.
 
     Columns: KEY, from_ts, to_ts, ``offset``, ``waiting`` (messages after it), ``refused`` (pulls that a broker refused
-    since the offset was set). ``still`` is the frame of `standstill_spans`, ``refused_pulls`` the rows of
-    `refused_pulls_of_shard` of all shards, ``owners`` gold.queue_owner.
+    since the offset was set), ``held_ms`` (how long members held the queue). ``still`` is the frame of
+    `standstill_spans`, ``refused_pulls`` the rows of `refused_pulls_of_shard` of all shards, ``owners``
+    gold.queue_owner.
     """
     spans = still.join(owners, KEY, how="semi").explode("spans").unnest("spans")
     held = _with_held_ms(spans, owners).filter(pl.col("held_ms") >= stuck_s * 1000)
-    columns = ("from_ts", "to_ts", "offset", "waiting", "refused")
+    columns = ("from_ts", "to_ts", "offset", "waiting", "refused", "held_ms")
     return _with_refused(held, refused_pulls).select(*KEY, *columns)
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import datetime as dt
 import hashlib
+import io
 import json
 import logging
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import urlsplit
@@ -49,14 +51,13 @@ class AppriseChannel:
             raise InputError("messages need the package apprise: pip install 'mqreplay[notify]'") from None
         asset = apprise.AppriseAsset(app_id="mqreplay", app_desc="mqreplay", default_service_retry=TRIES - 1)
         self._apprise = apprise.Apprise(asset=asset)
-        with apprise.LogCapture(level=logging.WARNING) as log:
+        with _warnings():  # they show the address, which may be a secret
             is_known = self._apprise.add(url)
-            why = _last_line(log.getvalue())
         if not is_known:
-            raise InputError(f"no service takes the address {without_secrets(url)}{why}; write it as {EXAMPLE}")
+            raise InputError(f"no service takes the address {without_secrets(url)}; write it as {EXAMPLE}")
         (service,) = self._apprise.services
-        shown = service.url(privacy=True).partition("?")[0].rstrip("/")
-        self.name = f"{shown} {hashlib.sha256(url.encode()).hexdigest()[:8]}"
+        parts = urlsplit(service.url(privacy=True))
+        self.name = f"{parts.scheme}://{parts.netloc} {hashlib.sha256(url.encode()).hexdigest()[:8]}"
 
     def send(self, notice: Notice, source: Source) -> str | None:
         """Send a message; return why it was not taken, or None."""
@@ -69,12 +70,9 @@ class AppriseChannel:
         return self._notify(rest_title(rest, source.cluster), rest_text(rest, source), "info")
 
     def _notify(self, head: str, body: str, kind: str) -> str | None:
-        import apprise
-
-        with apprise.LogCapture(level=logging.WARNING) as log:
+        with _warnings() as log:
             done = self._apprise.notify(body=body, title=head, notify_type=kind, body_format="text", timeout=60)
-            why = _last_line(log.getvalue())
-        return None if done else f"the service did not take it{why}"
+        return None if done else f"the service did not take it{_last_line(log.getvalue())}"
 
 
 class AlertmanagerChannel:
@@ -92,7 +90,7 @@ class AlertmanagerChannel:
 
     def send(self, notice: Notice, source: Source) -> str | None:
         """Send an alert; return why it was not taken, or None."""
-        return self._post([_alert(notice, source)] + _before(notice, source))
+        return self._post([_alert(notice, source), *_before(notice, source)])
 
     def send_rest(self, rest: Sequence[Notice], source: Source) -> str | None:
         """Send the alerts beyond the limit in one request: Alertmanager groups them itself."""
@@ -168,7 +166,22 @@ def without_secrets(url: str) -> str:
     return f"{scheme}://..." if mark else "without ://"
 
 
+@contextmanager
+def _warnings() -> Iterator[io.StringIO]:
+    """Collect what apprise logs, which would go to the terminal."""
+    log, logger = io.StringIO(), logging.getLogger("apprise")
+    handler = logging.StreamHandler(log)
+    handler.setLevel(logging.WARNING)
+    logger.addHandler(handler)
+    before, logger.propagate = logger.propagate, False
+    try:
+        yield log
+    finally:
+        logger.removeHandler(handler)
+        logger.propagate = before
+
+
 def _last_line(log: str) -> str:
     """Return the last line of a log as the end of a sentence."""
-    lines = [line.partition(" - ")[2] or line for line in log.splitlines() if line.strip()]
-    return f" ({lines[-1].strip()[-200:]})" if lines else ""
+    lines = [line.strip() for line in log.splitlines() if line.strip()]
+    return f" ({lines[-1][-200:]})" if lines else ""
