@@ -40,7 +40,7 @@ def test_the_first_pattern_counts(tmp_path):
     ],
 )
 def test_wrong_keys_are_errors(tmp_path, keys, why):
-    with pytest.raises(SettingsError, match='groups."g"') as error:
+    with pytest.raises(SettingsError, match=r'groups\."g"') as error:
         group_limits(load_settings(conf(tmp_path, f'[findings.groups."g"]\n{keys}\n')))
     assert why in str(error.value)
 

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import argparse
 import datetime as dt
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from mqreplay.cli.command_line import main
+from mqreplay.cli.notify import Notifier
 from mqreplay.errors import InputError
+from mqreplay.findings.opened import Change, OpenFinding
 from mqreplay.lake.row_filter import RowFilter
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.night.notify import channel
 from mqreplay.night.notify.channel import channels_of
+from mqreplay.night.open_findings import write_findings
+from mqreplay.night.watch import ClusterRound, RoundDone
+from mqreplay.settings import Settings
 from night.notify.hook import hook
 from tests_shared import SAMPLE
 
@@ -125,7 +132,8 @@ def test_a_mute_holds_messages_back_until_it_ends(root, capsys):
         capsys.readouterr()
         assert main(["mute", "--list", "--warehouse", root]) == 0
         listed = capsys.readouterr().out
-        assert "kind *" in listed and "load test" in listed
+        assert "kind *" in listed
+        assert "load test" in listed
         assert main(["mute", "--end", listed.split()[1], "--warehouse", root]) == 0
         assert run(root, "--notify", url, "--fail-on", "info") == 1
         assert server.got != []
@@ -138,6 +146,25 @@ def test_an_acknowledged_finding_has_no_message(root):
         assert run(root, "--notify", f"json://{server.address}/") == 0
         assert all(critical[:8] not in body["message"] for _, body in server.got)
         assert server.got != []
+
+
+def test_a_round_of_watch_sends_what_opens_and_what_closes(root):
+    now = dt.datetime(2026, 11, 21, 2, 42, tzinfo=dt.UTC)
+    row = ("0123456789abcdef", "stuck_queue", "warning", "billing", "orders", "broker-a", None, 0, None)
+    stuck = OpenFinding(*row, now, now, now, None, None, None, 1.0, "Group billing stands still.", "Look.", [], 3)
+    over = replace(stuck, closed_ts=now, closed_reason="its evidence ended")
+    warehouse = Warehouse(root)
+    with hook() as server:
+        args = argparse.Namespace(notify=[f"json://{server.address}/"], warehouse=root, catalog=None)
+        notifier = Notifier(args, Settings())
+        for number, (what, finding) in enumerate((("opened", stuck), ("closed", over)), start=1):
+            write_findings(warehouse, "c", [finding])
+            one = ClusterRound("c", [Change(what, finding)], 1, now, 3.2, is_silent=False)
+            notifier.of_round(RoundDone(number, now, 1, 1, 0.1, [one], []))
+        words = [body["title"] for _, body in server.got]
+    write_findings(warehouse, "c", [])
+    place = "stuck_queue of billing/orders/broker-a/0"
+    assert words == [f"warning: {place} opened (c)", f"warning: {place} closed (c)"]
 
 
 @pytest.mark.parametrize(
