@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -19,6 +20,7 @@ import pytest
 
 from cluster.processes import free_port
 from made_warehouse import made_warehouse
+from mqreplay.cli import command_line
 from mqreplay.lake.class_archive import archive_options
 from standalone_cluster import environment
 from tests_shared import ROOT
@@ -101,7 +103,7 @@ def thrift_server(command: str, port: int, folder: Path) -> Iterator[None]:
         server.wait(60)
 
 
-@pytest.mark.parametrize("tool", ["polars", "DuckDB", "delta-rs"])
+@pytest.mark.parametrize("tool", ["Python", "polars", "DuckDB", "delta-rs"])
 def test_tools_without_java(tool: str, folder: Path, monkeypatch) -> None:
     monkeypatch.chdir(folder)
     (code,) = examples(tool, "python")
@@ -109,6 +111,13 @@ def test_tools_without_java(tool: str, folder: Path, monkeypatch) -> None:
     with redirect_stdout(out):
         exec(code, {})
     assert answer(out.getvalue()) == FINDINGS
+
+
+def test_the_agents_settings_start_the_server() -> None:
+    (text,) = examples("Agents", "json")
+    server = json.loads(text)["mcpServers"]["mqreplay"]
+    assert server["command"] == "mqreplay"
+    assert command_line.parser().parse_args(server["args"]).command == "mcp"
 
 
 def test_pyspark_in_a_running_session(folder: Path, spark, monkeypatch) -> None:

@@ -23,6 +23,7 @@ from mqreplay.cli import (
     completion,
     findings_command,
     maintain_command,
+    mcp_command,
     mute_command,
     ready_command,
     record_arguments,
@@ -117,6 +118,7 @@ def parser() -> argparse.ArgumentParser:
     for of_moment in (at_command, compare_command, ready_command, whatif_command, advise_command):
         of_moment.add(commands)
     mute_command.add(commands)
+    mcp_command.add(commands)
     text = "list the tables, or the columns of one table, with comments"
     tables_command.add(
         commands.add_parser("tables", help=text, description=tables_command.DESCRIPTION, **tables_command.EXAMPLES)
@@ -279,6 +281,9 @@ def _command(args: argparse.Namespace) -> int:
         return _doctor(args, settings)
     if args.command == "advise":
         advise_command.run(args, settings)
+        return DONE
+    if args.command == "mcp":
+        mcp_command.run(args, settings)
         return DONE
     if args.command == "whatif":
         whatif_command.run(args, settings)

@@ -38,7 +38,7 @@ def print_explanation(
     if as_json:
         print(json_text(as_plain(explanation), indent=1, default=_plain))
     else:
-        _print(explanation, limit)
+        print_explained(explanation, limit)
 
 
 def as_plain(explanation: Explanation) -> dict[str, Any]:
@@ -75,7 +75,8 @@ def _plain(value: object) -> str:
     return str(value)
 
 
-def _print(explanation: Explanation, limit: int) -> None:
+def print_explained(explanation: Explanation, limit: int) -> None:
+    """Print an explanation as text. ``limit``: the rows of evidence that were asked for, at most."""
     console = Console(highlight=False)
     watch = explanation.watch
     console.print(_head(explanation.finding, is_open=watch is not None and watch["closed_ts"] is None), soft_wrap=True)

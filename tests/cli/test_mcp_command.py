@@ -1,0 +1,79 @@
+"""`mqreplay mcp`, asked by the protocol's own client over stdio."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from typing import Any
+
+import anyio
+from mcp import ClientSession, StdioServerParameters, stdio_client
+
+from mqreplay.lake.contract import load_contracts
+
+CLUSTER = {"cluster": "DefaultCluster"}
+
+
+def asked(root: str, *calls: tuple[str, dict[str, Any]]) -> list[Any]:
+    """Return what the tools answer, each as it was asked, or the text of its error."""
+
+    words = ["-m", "mqreplay.cli", "mcp", "--warehouse", root]
+
+    async def ask() -> list[Any]:
+        server = StdioServerParameters(command=sys.executable, args=words, env=dict(os.environ))
+        found = []
+        async with stdio_client(server) as (read, write), ClientSession(read, write) as session:
+            await session.initialize()
+            tools = await session.list_tools()
+            assert all(tool.annotations and tool.annotations.read_only_hint for tool in tools.tools)
+            found.append(sorted(tool.name for tool in tools.tools))
+            for name, arguments in calls:
+                answer = await session.call_tool(name, arguments)
+                text = answer.content[0].text
+                found.append(text if answer.is_error else json.loads(text))
+        return found
+
+    return anyio.run(ask)
+
+
+def test_an_agent_finds_and_explains(night):
+    names, found, moment, rows, tables = asked(
+        night.root,
+        ("findings", {"severity": "critical", **CLUSTER}),
+        ("at", {"time": "02:51:30", "group": "order-group", **CLUSTER}),
+        ("sql", {"query": "SELECT kind, count(*) AS findings FROM gold.finding GROUP BY ALL ORDER BY ALL"}),
+        ("tables", {}),
+    )
+    assert names == ["at", "columns", "explain", "findings", "sql", "tables", "whatif"]
+    assert {row["severity"] for row in found["findings"]} == {"critical"}
+    assert found["count"] == len(found["findings"]) > 0
+    assert [row["consumer_group"] for row in moment["groups"]] == ["order-group"]
+    assert rows["columns"] == ["kind", "findings"]
+    assert tables["gold.finding"] == load_contracts()["gold.finding"].description
+    identifier = found["findings"][0]["finding_id"]
+    _, explained, supposed, columns = asked(
+        night.root,
+        ("explain", {"finding_id": identifier, "limit": 3}),
+        ("whatif", {"group": "order-group", "consumers": 1, **CLUSTER}),
+        ("columns", {"table": "gold.finding"}),
+    )
+    assert explained["finding"]["finding_id"] == identifier
+    assert len(explained["evidence"]) == 3
+    assert sum(row["rebalances"] for row in supposed["decided"]) > 0
+    assert columns["severity"].startswith("STRING: ")
+
+
+def test_a_mistake_is_an_answer_that_says_why(night):
+    mistakes = [
+        ("explain", {"finding_id": "zzzz"}, "zzzz"),
+        ("findings", {"severity": "bad"}, "info, warning, critical"),
+        ("sql", {"query": "DROP TABLE gold.finding"}, "query"),
+        ("columns", {"table": "gold.findings"}, "did you mean gold.finding"),
+        ("whatif", {"consumers": 2}, "--group"),
+        ("at", {"time": "02:51"}, "several clusters"),
+    ]
+    _, *answers = asked(night.root, *[(tool, arguments) for tool, arguments, _ in mistakes])
+    assert [why in answer for (_, _, why), answer in zip(mistakes, answers, strict=True)] == [True] * len(mistakes), (
+        answers
+    )
