@@ -23,13 +23,13 @@ def test_findings_are_those_of_the_command(replay, night, capsys):
     assert all(row["finding_id"][:8] in printed for row in found)
     assert set(found.frame["cluster"]) == {"DefaultCluster"}
     assert len(replay.findings(kind="broker_down")) == 2
-    assert str(replay.findings(kind="no_such")) == "No findings."
+    assert str(replay.findings(since="2030-01-01")) == "No findings."
 
 
 def test_a_notebook_shows_findings_as_a_table(replay):
     shown = replay.findings(severity="critical")._repr_html_()
     assert shown.count("<tr>") == 1 + len(replay.findings(severity="critical"))
-    assert replay.findings(kind="no_such")._repr_html_() == "<p>No findings.</p>"
+    assert replay.findings(since="2030-01-01")._repr_html_() == "<p>No findings.</p>"
 
 
 def test_names_cannot_become_html(replay):
@@ -82,3 +82,8 @@ def test_mistakes_are_errors(night, tmp_path):
         mqreplay.open(night.root, "other")
     with pytest.raises(InputError):
         mqreplay.open(str(tmp_path / "nothing"))
+
+
+def test_an_unknown_kind_is_an_error(replay):
+    with pytest.raises(InputError, match="did you mean broker_down"):
+        replay.findings(kind="brokerdown")
