@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 from typing import TYPE_CHECKING, Any
 
 from mqreplay.cli.arguments import add_conf, add_warehouse, with_examples
 
 if TYPE_CHECKING:
-    from mqreplay.night.advise import Advised
+    from mqreplay.night.advise import Advice, Advised
     from mqreplay.settings import Settings
 
 DESCRIPTION = (
@@ -16,6 +17,7 @@ DESCRIPTION = (
     "and queues: the best ones first, with the queues that move for them. Each is decided again as whatif does, from "
     "the lists that members saw during the finding. Nothing is changed anywhere."
 )
+HEAD = ("setting", "queues moved", "raises", "removes")
 EXAMPLES = with_examples(
     "mqreplay advise order-group --warehouse warehouse/night",
     "mqreplay advise order-group --warehouse warehouse/night --json",
@@ -44,35 +46,68 @@ def run(args: argparse.Namespace, settings: Settings) -> None:
 
     note_interruption(args.warehouse)
     found = advise(args.warehouse, settings, args.group, args.day, args.cluster)
-    _print_json(found) if args.json else _print(found)
+    if args.json:
+        _print_json(found)
+        return
+    where = f" --cluster {shlex.quote(args.cluster)}" if args.cluster else ""
+    _print(found, f"{where} --warehouse {shlex.quote(args.warehouse)}")
 
 
 def _print_json(found: Advised) -> None:
     from mqreplay.printable import json_text
 
     ids = {"open": found.open, "findings": [row["finding_id"] for row in found.findings]}
-    head = {"cluster": found.cluster, "consumer_group": found.group}
-    print(json_text({**head, **ids, "advice": [each.as_plain() for each in found.advice]}, indent=1))
+    head = {"cluster": found.cluster, "consumer_group": found.group, "day": found.day.isoformat()}
+    plain: dict[str, object] = {"advice": [each.as_plain() for each in found.advice], "notes": [vars(each) for each in found.notes]}
+    plain |= {"assumption": found.assumption}
+    print(json_text({**head, **ids, **plain}, indent=1))
 
 
-def _print(found: Advised) -> None:
+def _print(found: Advised, where: str) -> None:
+    """Print text. ``where``: the options that name the cluster and the warehouse, for commands to copy."""
     from rich.console import Console
     from rich.text import Text
 
-    from mqreplay.decisions.suppositions import text_of
-    from mqreplay.night.advise import WHY_NOT
     from mqreplay.printable import printable
 
     console = Console(highlight=False)
+
+    def say(line: str, style: str = "") -> None:
+        console.print(Text(printable(line.rstrip()), style), soft_wrap=True)
+
+    number = len(found.findings)
+    title = f"{found.cluster}: {found.group}, {number or 'no'} {'finding' if number == 1 else 'findings'} on {found.day}"
+    say(title, "bold")
     kinds = {row["finding_id"]: f"{row['kind']} {row['finding_id'][:8]}" for row in found.findings}
-    console.print(Text(printable(f"{found.cluster}: {found.group}, findings: {len(kinds)}"), "bold"))
-    for each in found.advice:
-        low, high = each.moved_min, each.moved_max
-        price = f"{low}" if low == high else f"{low} to {high}"
-        removes = ", ".join(kinds[key] for key in each.removes)
-        text = f"  {text_of(each.supposition)}: without {removes}; {price} of {each.queues} queues would move"
-        brings = f"; it would bring {', '.join(each.brings)}" if each.brings else ""
-        console.print(Text(printable(f"{text}{brings}")), soft_wrap=True)
-    if found.open:
-        named = ", ".join(kinds[key] for key in found.open)
-        console.print(Text(printable(f"  nothing was found against {named}: {WHY_NOT}"), "dim"), soft_wrap=True)
+    if found.advice:
+        lines = [HEAD, *(_columns(each, found.group, kinds) for each in found.advice)]
+        widths = [max(len(line[column]) for line in lines) for column in range(len(HEAD))]
+        for line in lines:
+            text = "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True))
+            say(f"  {text}", "dim" if line is HEAD else "")
+        for each in found.advice:
+            for text in each.rates:
+                say(f"  {_short(each.setting, found.group)}: {text}", "dim")
+        if command := next((each.command for each in found.advice if each.command), ""):
+            say(f"  who would own which queue: {command}{where}", "dim")
+    if found.notes:
+        say("  no setting of strategy, consumers or queues is shown to remove:", "bold")
+        width = max(len(kinds[each.finding_id]) for each in found.notes)
+        for note in found.notes:
+            command = [f"{note.command}{where}"] if note.command else []
+            for index, line in enumerate([*note.lines, *command, note.next]):
+                say(f"  {'' if index else kinds[note.finding_id]:{width}}  {line}")
+    if found.assumption:
+        say(f"  rates: {found.assumption}", "dim")
+
+
+def _columns(each: Advice, group: str, kinds: dict[str, str]) -> tuple[str, str, str, str]:
+    low, high = each.moved_min, each.moved_max
+    moved = f"{low}" if low == high else f"{low} to {high}"
+    new = f", {each.new} new" if each.new else ""
+    removes = ", ".join(kinds[key] for key in each.removes)
+    return _short(each.setting, group), f"{moved} of {each.queues}{new}", ", ".join(each.brings) or "nothing", removes
+
+
+def _short(setting: str, group: str) -> str:
+    return setting.replace(f" in {group}", "")

@@ -65,10 +65,18 @@ def text_of(supposition: Supposition) -> str:
     if isinstance(supposition, GroupStrategy):
         return f"strategy={supposition.strategy} in {supposition.consumer_group}"
     if isinstance(supposition, GroupConsumers):
-        noun = "consumer" if abs(supposition.added) == 1 else "consumers"
-        return f"{supposition.added:+} {noun} in {supposition.consumer_group}"
+        return f"{counted_consumers(supposition.added, '+')} in {supposition.consumer_group}"
     noun = "queue" if supposition.queues == 1 else "queues"
     return f"{supposition.queues} {noun} of {supposition.topic} on each broker"
+
+
+def counted_consumers(number: int, sign: str = "-") -> str:
+    """Return a number of consumers; with ``sign`` "+", positive numbers have a sign.
+
+    >>> counted_consumers(1), counted_consumers(2, "+"), counted_consumers(-1, "+")
+    ('1 consumer', '+2 consumers', '-1 consumer')
+    """
+    return f"{number:{sign}} {'consumer' if abs(number) == 1 else 'consumers'}"
 
 
 def supposed_brokers(broker: pl.DataFrame, suppositions: Sequence[Supposition]) -> pl.DataFrame:

@@ -47,13 +47,21 @@ def drain_time(recorded: Recorded, group: str, at: dt.datetime) -> pl.DataFrame:
 
 def _produced(recorded: Recorded, at: dt.datetime, queues: pl.DataFrame) -> pl.DataFrame:
     """Return the messages per second that each topic stored lately: topic, produced; null if an end is not known."""
-    ends = ends_between(recorded, at - RECENT, at).sort("ts").group_by(QUEUE)
-    first, last = pl.col("end_offset").first(), pl.col("end_offset").last()
-    seconds = (pl.col("ts").last() - pl.col("ts").first()).dt.total_milliseconds() / 1000
-    by_queue = ends.agg(pl.when(seconds > 0).then((last - first) / seconds).alias("produced"))
+    by_queue = stored_rates(ends_between(recorded, at - RECENT, at)).rename({"stored": "produced"})
     joined = queues.select(QUEUE).unique().join(by_queue, QUEUE, how="left")
     known = pl.col("produced").is_not_null().all()
     return joined.group_by("topic").agg(pl.when(known).then(pl.col("produced").sum()).alias("produced"))
+
+
+def stored_rates(ends: pl.DataFrame) -> pl.DataFrame:
+    """Return the messages per second that each queue stored, by the frame of `ends_between`: QUEUE, stored.
+
+    Null for a queue whose end was stated once.
+    """
+    first, last = pl.col("end_offset").first(), pl.col("end_offset").last()
+    seconds = (pl.col("ts").last() - pl.col("ts").first()).dt.total_milliseconds() / 1000
+    rate = pl.when(seconds > 0).then((last - first) / seconds)
+    return ends.sort("ts", "end_offset").group_by(QUEUE).agg(rate.alias("stored"))
 
 
 def _seconds(gain: pl.Expr, name: str) -> pl.Expr:

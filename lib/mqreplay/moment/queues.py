@@ -67,27 +67,34 @@ def committed_at(recorded: Recorded, at: dt.datetime) -> pl.LazyFrame:
     A commit sets the offset, also a lower one (ConsumerOffsetManager#commitOffset); a pull that carries one does, too
     (PullMessageProcessor#processRequest). ``committed`` is null if a copy shows that the offset was removed.
     """
-    changes = recorded.before("silver.offset_change", "to_ts", at)
-    kept = recorded.before("silver.offset_checkpoint", "to_ts", at)
+    last = commits_before(recorded, at).sort("committed_ts", "committed_by", "committed")
+    return last.group_by(GROUP_QUEUE).last()
+
+
+def commits_before(recorded: Recorded, at: dt.datetime, group: str | None = None) -> pl.LazyFrame:
+    """Return what set the offsets of a group, or of all, in their masters: GROUP_QUEUE and the columns of
+    `committed_at`."""
+    of_group = pl.lit(value=True) if group is None else pl.col("consumer_group") == group
+    changes = recorded.before("silver.offset_change", "to_ts", at).filter(of_group)
+    kept = recorded.before("silver.offset_checkpoint", "to_ts", at).filter(of_group)
     of_copies = [
         frame.select(*GROUP_QUEUE, "broker_id", "client_id", "new_offset", "to_ts") for frame in (kept, changes)
     ]
     copied = pl.concat(of_copies).filter((pl.col("broker_id") == MASTER_ID) & pl.col("client_id").is_null())
     reach = dt.timedelta(days=1)
     of_master = pl.col("broker_id").fill_null(MASTER_ID) == MASTER_ID
-    sent = recorded.before("silver.offset_commit", "ts", at, reach).filter(of_master)
+    sent = recorded.before("silver.offset_commit", "ts", at, reach).filter(of_master & of_group)
     commits = accepted_commits(sent.select(*GROUP_QUEUE, *OF_COMMIT).collect()).lazy()
     carries = (pl.col("sys_flag") & FLAG_COMMIT_OFFSET) == FLAG_COMMIT_OFFSET
     pulls = recorded.before("silver.pull", "request_ts", at, reach).filter(
-        carries & of_master & (pl.col("commit_offset") > 0)
+        carries & of_master & of_group & (pl.col("commit_offset") > 0)
     )
     events = [
         _event(copied, "new_offset", "to_ts", "copy"),
         _event(commits, "commit_offset", "ts", "commit"),
         _event(pulls, "commit_offset", "request_ts", "pull"),
     ]
-    last = pl.concat(events).sort("committed_ts", "committed_by", "committed")
-    return last.group_by(GROUP_QUEUE).last()
+    return pl.concat(events)
 
 
 def _event(rows: pl.LazyFrame, offset: str, ts: str, by: str) -> pl.LazyFrame:

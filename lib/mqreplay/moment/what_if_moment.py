@@ -117,8 +117,10 @@ def reset_to(recorded: Recorded, group: str, to: dt.datetime, at: dt.datetime) -
     ).sort("topic", "broker_name", "queue_id")
 
 
-def ends_between(recorded: Recorded, since: dt.datetime, until: dt.datetime) -> pl.DataFrame:
+def ends_between(recorded: Recorded, since: dt.datetime, until: dt.datetime, topic: str | None = None) -> pl.DataFrame:
     """Return the ends of queues that masters stated after ``since``, up to ``until``: broker_name, topic, queue_id, ts,
-    end_offset."""
-    stats = recorded.between("silver.topic_stats", "ts", since, until)
-    return stated_ends(stats, recorded.between("silver.pull", "response_ts", since, until)).collect()
+    end_offset; of one topic, or of all."""
+    of_topic = pl.lit(value=True) if topic is None else pl.col("topic") == topic
+    stats = recorded.between("silver.topic_stats", "ts", since, until).filter(of_topic)
+    pulls = recorded.between("silver.pull", "response_ts", since, until).filter(of_topic)
+    return stated_ends(stats, pulls).collect()

@@ -2,43 +2,83 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import datetime as dt
+import re
+import shlex
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 import polars as pl
 
 from mqreplay.core.retry_topic import RETRY_GROUP_TOPIC_PREFIX as RETRY
+from mqreplay.decisions.keeping_up import NO_LISTS
 from mqreplay.decisions.removed_findings import SHOWN, shares_with
-from mqreplay.decisions.supposed_shares import lists_seen, moved_bounds, supposed_owners
-from mqreplay.decisions.suppositions import GroupConsumers, GroupStrategy, Supposition, TopicQueues, text_of
-from mqreplay.errors import InputError
+from mqreplay.decisions.supposed_shares import NEW, lists_seen, moved_bounds, supposed_owners
+from mqreplay.decisions.suppositions import (
+    BrokerSetting,
+    GroupConsumers,
+    GroupStrategy,
+    Supposition,
+    TopicQueues,
+    text_of,
+)
+from mqreplay.engines.engine import Engine
 from mqreplay.lake.row_filter import RowFilter
 from mqreplay.lake.warehouse import Warehouse
-from mqreplay.moment.instant import recorded
+from mqreplay.moment.backlog import Progress, progress
+from mqreplay.moment.instant import Recorded, recorded
 from mqreplay.moment.names import require_names
-from mqreplay.night.what_if import day_asked
+from mqreplay.night.advise_backlog import ASSUMPTION, BACKLOGS, RESETS, Backlog, backlog_of, text_of_backlog
+from mqreplay.night.advise_reads import kept_on_master
+from mqreplay.night.what_if import day_asked, predict, rebalances_of, running
+from mqreplay.report.next_step import advice_parts, names_of
 from mqreplay.settings import Settings
 
 STRATEGIES: Final = ("AVG", "AVG_BY_CIRCLE", "CONSISTENT_HASH")
 CONSUMERS: Final = (-1, 1, 2, 3)
-WHY_NOT: Final = "strategy, consumers and queues do not decide it, or the lists that members saw do not show it"
+SLAVE_PULL: Final = "slave_pull"
+NOT_SHOWN: Final = "the lists that its members saw do not show it"
+SENTENCE: Final = re.compile(r"(?:`[^`]*`|[^`.]|\.(?!\s|$))*\.")
 
 
 @dataclass(frozen=True)
 class Advice:
-    """A setting: what it removes, what it would bring, and how many queues move for it (bounds)."""
+    """A setting: the findings that it removes, the kinds that it would raise, and how many queues move (bounds).
 
-    supposition: Supposition
+    ``queues``: those of the group before; ``new``: those that come. ``size``: how many members or queues come or leave.
+    ``command``: the options of whatif. ``rates``: what arrived and was finished, where rates decide.
+    """
+
+    suppositions: tuple[Supposition, ...]
+    setting: str
     removes: list[str]
     brings: list[str]
     moved_min: int
     moved_max: int
     queues: int
+    new: int
+    size: int
+    command: str
+    rates: tuple[str, ...] = ()
 
     def as_plain(self) -> dict[str, Any]:
         """Return the advice as plain values, for JSON."""
-        return vars(self) | {"supposition": text_of(self.supposition)}
+        named = {name: value for name, value in vars(self).items() if name not in ("suppositions", "setting")}
+        return {"supposition": self.setting} | named
+
+
+@dataclass(frozen=True)
+class Note:
+    """What to know of a finding that no strategy, number of consumers or queues is shown to remove.
+
+    ``next``: its cause, or what to do first. ``command``: the options of whatif that show what ``lines`` say; or empty.
+    """
+
+    finding_id: str
+    lines: list[str]
+    next: str
+    command: str = ""
 
 
 @dataclass(frozen=True)
@@ -47,62 +87,182 @@ class Advised:
 
     cluster: str
     group: str
+    day: dt.date
     findings: list[dict[str, Any]]
     advice: list[Advice]
     open: list[str]
+    notes: list[Note]
+    assumption: str
 
 
 def advise(root: str, settings: Settings, group: str, day: str | None, cluster: str | None) -> Advised:
     """Return the settings that would have removed findings of a group. Raises InputError."""
-    night = recorded(Warehouse(root), cluster)
+    warehouse = Warehouse(root)
+    night = recorded(warehouse, cluster)
     require_names(night, [group])
-    of_day = RowFilter(night.cluster, days=frozenset({day_asked(night, day, None)}))
-    of_group = pl.col("consumer_group") == group
-    found = night.warehouse.read("gold.finding", of_day).filter(of_group).sort("from_ts", "finding_id").collect()
-    rebalances = night.warehouse.read("silver.rebalance", of_day).filter(of_group).collect()
-    rules = (settings.strategies.groups, settings.strategies.virtual_node_cnt)
-    uneven = settings.findings.uneven_queues
-    usual = _usual(lists_seen(rebalances))
-    if usual.is_empty():
-        raise InputError(f"no rebalance of {group} with its lists is recorded: there is nothing to decide again")
-    shown: dict[str, tuple[str, pl.DataFrame]] = {}
-    for row in found.iter_rows(named=True):
+    asked = day_asked(night, day, None)
+    with running(warehouse, night.cluster, settings, "local", lambda line: None) as engine:
+        return _Adviser(night, asked, settings, group, engine).advised()
+
+
+class _Adviser:
+    """The findings of a group, and the lists that its members saw."""
+
+    def __init__(self, night: Recorded, day: dt.date, settings: Settings, group: str, engine: Engine) -> None:
+        self._night, self._day, self._settings, self._group, self._engine = night, day, settings, group, engine
+        self._rules = (settings.strategies.groups, settings.strategies.virtual_node_cnt)
+        self._uneven = settings.findings.uneven_queues
+        self._pulls: dict[BrokerSetting, pl.DataFrame] = {}
+        rows = night.warehouse.read("gold.finding", RowFilter(night.cluster, days=frozenset({day})))
+        self._kinds = rows.select("finding_id", "kind").collect()
+        self._findings = rows.filter(pl.col("consumer_group") == group).sort("from_ts", "finding_id").collect()
+        self._rebalances = rebalances_of(night.warehouse, engine, night.cluster, day, settings, group)
+        seen = lists_seen(self._rebalances).sort("rebalances", "to_ts")
+        self._usual = seen.unique("topic", keep="last", maintain_order=True)
+
+    def advised(self) -> Advised:
+        """Return what removes findings, and notes on the others."""
+        found = self._findings.to_dicts()
+        lists = {row["finding_id"]: self._lists_of(row) for row in found} if len(self._usual) else {}
+        of_shares = self._of_shares([row for row in found if row["kind"] in SHOWN], lists)
+        backlogs = self._backlogs([row for row in found if row["kind"] in BACKLOGS], lists)
+        advice = [*of_shares, *self._of_backlogs(backlogs, lists)]
+        advice.sort(key=lambda each: (-len(each.removes), len(each.brings), each.moved_max, each.moved_min, each.size))
+        solved = {key for each in advice for key in each.removes}
+        left = [row for row in found if row["finding_id"] not in solved]
+        notes = [self._note(row, backlogs.get(row["finding_id"])) for row in left]
+        ids = [row["finding_id"] for row in left]
+        assumption = ASSUMPTION if backlogs else ""
+        return Advised(self._night.cluster, self._group, self._day, found, advice, ids, notes, assumption)
+
+    def _lists_of(self, row: dict[str, Any]) -> pl.DataFrame:
+        """Return the lists that members saw last before the middle of a finding."""
         middle = row["from_ts"] if row["to_ts"] is None else row["from_ts"] + (row["to_ts"] - row["from_ts"]) / 2
-        lists = lists_seen(rebalances.filter(pl.col("ts") <= middle)).sort("to_ts", "rebalances")
-        lists = lists.unique("topic", keep="last", maintain_order=True)
-        before = shares_with(lists, (), *rules, uneven) if row["kind"] in SHOWN else None
-        if before is not None and SHOWN[row["kind"]](before):
-            shown[row["finding_id"]] = (row["kind"], lists)
-    at_rest = shares_with(usual, (), *rules, uneven)
-    advice = []
-    for supposed in _candidates(group, usual, [lists for _, lists in shown.values()]):
-        after = {key: shares_with(lists, [supposed], *rules, uneven) for key, (_, lists) in shown.items()}
-        removes = [key for key, each in after.items() if each is not None and not SHOWN[shown[key][0]](each)]
-        usually = shares_with(usual, [supposed], *rules, uneven)
-        if not removes or usually is None or at_rest is None:
-            continue
-        brings = [kind for kind, is_so in SHOWN.items() if is_so(usually) and not is_so(at_rest)]
-        owners = supposed_owners(usual, [supposed], *rules)
-        advice.append(Advice(supposed, removes, brings, *moved_bounds(owners), len(owners)))
-    ranked = sorted(advice, key=lambda each: (-len(each.removes), len(each.brings), each.moved_max))
-    solved = {key for each in advice for key in each.removes}
-    left = [row["finding_id"] for row in found.iter_rows(named=True) if row["finding_id"] not in solved]
-    return Advised(night.cluster, group, found.to_dicts(), ranked, left)
+        lists = lists_seen(self._rebalances.filter(pl.col("ts") <= middle)).sort("to_ts", "rebalances")
+        return lists.unique("topic", keep="last", maintain_order=True)
 
+    def _of_shares(self, rows: Sequence[dict[str, Any]], lists: dict[str, pl.DataFrame]) -> Iterator[Advice]:
+        """Yield settings that remove findings which the shares of members show."""
+        shown: dict[str, str] = {}
+        for row in rows if lists else ():
+            before = shares_with(lists[row["finding_id"]], (), *self._rules, self._uneven)
+            if before is not None and SHOWN[row["kind"]](before):
+                shown[row["finding_id"]] = row["kind"]
+        for supposed in _candidates(self._group, self._usual, [lists[key] for key in shown]) if shown else ():
+            after = {key: shares_with(lists[key], [supposed], *self._rules, self._uneven) for key in shown}
+            removes = [key for key, each in after.items() if each is not None and not SHOWN[shown[key]](each)]
+            if removes and (made := self._priced((supposed,), text_of(supposed), removes, self._usual)):
+                yield made
 
-def _usual(lists: pl.DataFrame) -> pl.DataFrame:
-    return lists.sort("rebalances", "to_ts").unique("topic", keep="last", maintain_order=True)
+    def _priced(
+        self, supposed: tuple[Supposition, ...], setting: str, removes: list[str], lists: pl.DataFrame, rates: tuple[str, ...] = ()
+    ) -> Advice | None:
+        """Return a setting with what it would move and raise; None if that is not known."""
+        before = shares_with(lists, (), *self._rules, self._uneven)
+        after = shares_with(lists, supposed, *self._rules, self._uneven)
+        if before is None or after is None:
+            return None
+        brings = [kind for kind, is_so in SHOWN.items() if is_so(after) and not is_so(before)]
+        owners = supposed_owners(lists, supposed, *self._rules)
+        new = int((owners["change"] == NEW).sum())
+        size = sum(_size(each, lists) for each in supposed)
+        moved = moved_bounds(owners)
+        return Advice(
+            supposed, setting, removes, brings, *moved, len(owners) - new, new, size, _command(supposed), rates
+        )
+
+    def _backlogs(self, rows: Sequence[dict[str, Any]], lists: dict[str, pl.DataFrame]) -> dict[str, Backlog]:
+        if not rows or not lists:
+            return {}
+        known = self._progress()
+        stuck_s = self._settings.findings.stuck_s
+        return {
+            row["finding_id"]: backlog_of(known, row, lists[row["finding_id"]], stuck_s, *self._rules) for row in rows
+        }
+
+    def _progress(self) -> Progress:
+        resets = self._findings.filter(pl.col("kind").is_in(RESETS)).select("topic", "from_ts", "to_ts")
+        return progress(self._night, self._group, self._day, resets)
+
+    def _of_backlogs(self, backlogs: dict[str, Backlog], lists: dict[str, pl.DataFrame]) -> Iterator[Advice]:
+        """Yield settings that would have kept up with a backlog; equal ones together."""
+        by_setting: dict[str, list[str]] = {}
+        for key, found in backlogs.items():
+            if found.suppositions:
+                by_setting.setdefault(found.setting, []).append(key)
+        for setting, keys in by_setting.items():
+            supposed = backlogs[keys[0]].suppositions
+            rates = tuple(dict.fromkeys(line for key in keys for line in text_of_backlog(backlogs[key])))
+            if made := self._priced(supposed, setting, keys, lists[keys[0]], rates):
+                yield made
+
+    def _note(self, row: dict[str, Any], backlog: Backlog | None) -> Note:
+        following = self._next_of(row)
+        if row["kind"] == SLAVE_PULL:
+            kept = kept_on_master(self._night, self._day, self._group, row["broker_name"], self._pulls_with)
+            if kept is not None:
+                return Note(row["finding_id"], [kept.text], following, kept.command)
+            return Note(row["finding_id"], ["no answer that suggested a broker can be decided again"], following)
+        if backlog is not None:
+            return Note(row["finding_id"], text_of_backlog(backlog), following)
+        depends = row["kind"] in (*BACKLOGS, *SHOWN)
+        return Note(row["finding_id"], [NOT_SHOWN if len(self._usual) else NO_LISTS] if depends else [], following)
+
+    def _pulls_with(self, setting: BrokerSetting) -> pl.DataFrame:
+        if setting not in self._pulls:
+            night, groups = self._night, [self._group]
+            of = (night.warehouse, self._engine, night.cluster, self._day, self._settings)
+            self._pulls[setting] = predict(*of, [setting], readers=groups).pulls
+        return self._pulls[setting]
+
+    def _next_of(self, row: dict[str, Any]) -> str:
+        """Return the cause of a finding, or the first step of its advice."""
+        if (cause := row["follows_from"]) is not None:
+            kinds = self._kinds.filter(pl.col("finding_id") == cause)["kind"].to_list()
+            return f"follows from {' '.join(kinds)} {cause[:8]}"
+        text = "`".join(advice_parts(row["advice"], names_of(row)))
+        first = SENTENCE.match(text)
+        return text if first is None else first[0]
 
 
 def _candidates(group: str, usual: pl.DataFrame, seen: list[pl.DataFrame]) -> Iterator[Supposition]:
     """Yield strategies, consumers and queues that differ from those of the night."""
     used = set(usual.explode("members").unnest("members")["strategy"].drop_nulls().to_list())
     yield from (GroupStrategy(group, name) for name in STRATEGIES if used != {name})
-    yield from (GroupConsumers(group, added) for added in CONSUMERS)
     every = pl.concat([usual, *seen]).filter(~pl.col("topic").str.starts_with(RETRY))
     broker = pl.col("mq_all").list.eval(pl.element().struct.field("broker_name")).list.n_unique()
-    numbers = every.select("topic", broker.alias("brokers"), pl.col("mq_all").list.len(), pl.col("cid_all").list.len())
+    members = pl.col("cid_all").list.n_unique()
+    numbers = every.select(
+        "topic", broker.alias("brokers"), pl.col("mq_all").list.len().cast(pl.Int64), members.alias("members")
+    )
+    # As many members as a topic has queues, where it has fewer.
+    fewer = numbers.select(pl.col("mq_all") - pl.col("members"))["mq_all"]
+    fitting = fewer.filter(fewer < 0).to_list()
+    yield from (GroupConsumers(group, added) for added in sorted({*CONSUMERS, *fitting}))
     for (topic,), rows in sorted(numbers.group_by("topic"), key=lambda each: str(each[0])):
-        brokers, queues, members = (int(rows[name].max()) for name in ("brokers", "mq_all", "cid_all"))  # type: ignore[arg-type]
-        each, enough = -(-queues // brokers), -(-members // brokers)
+        brokers, queues, largest = (int(rows[name].max()) for name in ("brokers", "mq_all", "members"))  # type: ignore[arg-type]
+        each, enough = -(-queues // brokers), -(-largest // brokers)
         yield from (TopicQueues(str(topic), number) for number in sorted({each + 1, 2 * each, max(enough, each + 1)}))
+
+
+def _size(supposed: Supposition, lists: pl.DataFrame) -> int:
+    """Return how many members or queues come or leave; 1 for a strategy."""
+    if isinstance(supposed, GroupConsumers):
+        return abs(supposed.added)
+    if isinstance(supposed, TopicQueues):
+        of_topic = lists.filter(pl.col("topic") == supposed.topic).select(pl.col("mq_all").list.explode())
+        each = of_topic.unnest("mq_all").group_by("broker_name").agg(pl.col("queue_id").n_unique().cast(pl.Int64))
+        return int((supposed.queues - each["queue_id"]).abs().sum())
+    return 1
+
+
+def _command(supposed: Sequence[Supposition]) -> str:
+    options = []
+    for each in supposed:
+        if isinstance(each, GroupStrategy):
+            options += [f"--set strategy={each.strategy} --group {shlex.quote(each.consumer_group)}"]
+        elif isinstance(each, GroupConsumers):
+            options += [f"--consumers {each.added:+} --group {shlex.quote(each.consumer_group)}"] if each.added else []
+        elif isinstance(each, TopicQueues):
+            options += [f"--queues {each.queues} --topic {shlex.quote(each.topic)}"]
+    return f"mqreplay whatif {' '.join(options)}" if options else ""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -26,7 +26,7 @@ from mqreplay.engines.choice import running_engine
 from mqreplay.engines.engine import Engine
 from mqreplay.engines.local import LocalEngine
 from mqreplay.engines.passes import PassRunner
-from mqreplay.engines.shards import count_buckets, deal
+from mqreplay.engines.shards import Shard, count_buckets, deal
 from mqreplay.errors import InputError
 from mqreplay.lake.buckets import buckets, columns_of
 from mqreplay.lake.lock import warehouse_lock
@@ -44,7 +44,7 @@ from mqreplay.replay.day import DESCRIPTIONS, Day, DayRows
 from mqreplay.replay.group_pass import GROUP
 from mqreplay.replay.merged import merged
 from mqreplay.replay.queue_tables import QUEUE
-from mqreplay.replay.what_if_passes import PULL_PASS, REBALANCE_PASS, Supposed, SupposedPulls, SupposedShares
+from mqreplay.replay.what_if_passes import LISTS_PASS, PULL_PASS, REBALANCE_PASS, Supposed, SupposedPulls, SupposedShares
 from mqreplay.settings import Settings
 
 TABLES = ("broker_runtime", "topic_config")
@@ -81,17 +81,16 @@ def predict(
     settings: Settings,
     suppositions: Sequence[Supposition],
     at: dt.datetime | None = None,
+    readers: Collection[str] | None = None,
 ) -> Prediction:
-    """Return what a day would have been. ``at``: the lists of groups are those of this instant, not the usual ones."""
-    since = dt.datetime.combine(day, dt.time(), dt.UTC)
-    bounds = Day(cluster, day, since, is_first=True)
-    runner = engine.pass_runner(warehouse, cluster, day, days_read(warehouse, cluster, day, since))
-    rows = DayRows(bounds, runner.source)
-    raw = {name: rows.silver(name) for name in TABLES} | {name: rows.described(name) for name in DESCRIPTIONS}
-    context = ReplayContext(bounds, settings, {}, raw, raw, None)
+    """Return what a day would have been. ``at``: the lists of groups are those of this instant, not the usual ones.
+
+    ``readers``: only pulls of these groups are decided again.
+    """
+    runner, rows, context = _inputs(warehouse, engine, cluster, day, settings)
     groups = {each.consumer_group for each in suppositions if isinstance(each, GroupStrategy | GroupConsumers)}
     topics = {each.topic for each in suppositions if isinstance(each, TopicQueues)}
-    shared = Supposed(context, tuple(suppositions), groups, topics, at)
+    shared = Supposed(context, tuple(suppositions), groups, topics, at, readers)
     shares = _shares(runner, rows, shared)
     lists = _chosen(shares.lists, at)
     strategies = settings.strategies
@@ -100,6 +99,26 @@ def predict(
     pulls = _pulls(runner, rows, shared).counted
     supposed = _supposed_lists(lists, suppositions)
     return Prediction(cluster, day, tuple(suppositions), shares.counted, owners, pulls, members, supposed)
+
+
+def rebalances_of(
+    warehouse: Warehouse, engine: Engine, cluster: str, day: dt.date, settings: Settings, group: str
+) -> pl.DataFrame:
+    """Return the rebalances of a group on a day, recorded or shown by polls: the columns of silver.rebalance."""
+    runner, rows, context = _inputs(warehouse, engine, cluster, day, settings)
+    found = merged(list(runner.run(LISTS_PASS, _rebalance_shards(rows), Supposed(context, (), {group}))))
+    return found.rows
+
+
+def _inputs(
+    warehouse: Warehouse, engine: Engine, cluster: str, day: dt.date, settings: Settings
+) -> tuple[PassRunner, DayRows, ReplayContext]:
+    since = dt.datetime.combine(day, dt.time(), dt.UTC)
+    bounds = Day(cluster, day, since, is_first=True)
+    runner = engine.pass_runner(warehouse, cluster, day, days_read(warehouse, cluster, day, since))
+    rows = DayRows(bounds, runner.source)
+    raw = {name: rows.silver(name) for name in TABLES} | {name: rows.described(name) for name in DESCRIPTIONS}
+    return runner, rows, ReplayContext(bounds, settings, {}, raw, raw, None)
 
 
 def _supposed_lists(lists: pl.DataFrame, suppositions: Sequence[Supposition]) -> pl.DataFrame:
@@ -152,7 +171,7 @@ def what_if(
     prediction = lost = reset = None
     if asked.suppositions:
         day = day_asked(night, asked.day, at)
-        with _running(warehouse, night.cluster, settings, asked.engine, progress) as engine:
+        with running(warehouse, night.cluster, settings, asked.engine, progress) as engine:
             prediction = predict(warehouse, engine, night.cluster, day, settings, asked.suppositions, at)
     if asked.lose_master is not None:
         lost = lost_master(night, asked.lose_master, at or night.last)
@@ -163,7 +182,7 @@ def what_if(
 
 
 @contextmanager
-def _running(
+def running(
     warehouse: Warehouse, cluster: str, settings: Settings, name: str, progress: Callable[[str], None]
 ) -> Iterator[Engine]:
     """Yield the engine of this name."""
@@ -213,13 +232,16 @@ def _shares(runner: PassRunner, rows: DayRows, shared: Supposed) -> SupposedShar
     if not shared.groups and not shared.topics:
         none = rows.silver("rebalance", pl.lit(value=False)).select(JUDGED)
         return SupposedShares(decided_again(none, (), {}, 1), lists_seen(none))
+    found = merged(list(runner.run(REBALANCE_PASS, _rebalance_shards(rows), shared)))
+    counted = found.counted.group_by(COUNTED).agg(pl.col("rebalances").sum()).sort(COUNTED)
+    return SupposedShares(counted, found.lists)
+
+
+def _rebalance_shards(rows: DayRows) -> list[Shard]:
     asked = rows.silver("rebalance", None, None, ["consumer_group"])
     if asked.is_empty():  # polls show them
         asked = rows.silver("assignment", None, None, ["consumer_group"])
-    shards = deal(count_buckets(buckets(asked, GROUP)), REBALANCES)
-    found = merged(list(runner.run(REBALANCE_PASS, shards, shared)))
-    counted = found.counted.group_by(COUNTED).agg(pl.col("rebalances").sum()).sort(COUNTED)
-    return SupposedShares(counted, found.lists)
+    return deal(count_buckets(buckets(asked, GROUP)), REBALANCES)
 
 
 def _pulls(runner: PassRunner, rows: DayRows, shared: Supposed) -> SupposedPulls:

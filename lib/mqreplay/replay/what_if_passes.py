@@ -25,7 +25,7 @@ from mqreplay.replay.queue_tables import SILVER
 class Supposed:
     """The context, what is supposed, and the groups and topics whose rebalances are decided again.
 
-    ``until``: lists of later rebalances do not count.
+    ``until``: lists of later rebalances do not count. ``readers``: pulls of these groups alone; None: of all.
     """
 
     context: ReplayContext
@@ -33,6 +33,7 @@ class Supposed:
     groups: Collection[str] = ()
     topics: Collection[str] = ()
     until: dt.datetime | None = None
+    readers: Collection[str] | None = None
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,13 @@ class SupposedShares:
 
     counted: pl.DataFrame
     lists: pl.DataFrame
+
+
+@dataclass(frozen=True)
+class SeenRebalances:
+    """Rows of silver.rebalance, and those that polls show."""
+
+    rows: pl.DataFrame
 
 
 @dataclass(frozen=True)
@@ -53,15 +61,21 @@ class SupposedPulls:
 def suppose_rebalances(source: RowSource, shard: Shard, shared: Supposed, gold: GoldRows) -> SupposedShares:
     """Decide the rebalances of some groups again."""
     strategies = shared.context.settings.strategies
+    rebalances = see_rebalances(source, shard, shared, gold).rows
+    counted = decided_again(rebalances, shared.suppositions, strategies.groups, strategies.virtual_node_cnt)
+    known = rebalances if shared.until is None else rebalances.filter(pl.col("ts") <= shared.until)
+    return SupposedShares(counted, lists_seen(known))
+
+
+def see_rebalances(source: RowSource, shard: Shard, shared: Supposed, gold: GoldRows) -> SeenRebalances:
+    """Return the rebalances of some groups and topics, recorded or shown by polls."""
     day = DayRows(shared.context.day, source)
     logged = day.silver("rebalance", shard)
     by_polls, completed = with_polls(day, shard, shared.context, logged)
     whole = pl.concat([logged.filter(~pl.col("record_id").is_in(completed)), by_polls], how="diagonal")
     mine = pl.col("consumer_group").is_in(list(shared.groups)) | pl.col("topic").is_in(list(shared.topics))
-    rebalances = whole.filter(mine & shared.context.day.judged).with_columns(pl.col("takes_all").fill_null(value=False))
-    counted = decided_again(rebalances, shared.suppositions, strategies.groups, strategies.virtual_node_cnt)
-    known = rebalances if shared.until is None else rebalances.filter(pl.col("ts") <= shared.until)
-    return SupposedShares(counted, lists_seen(known))
+    rows = whole.filter(mine & shared.context.day.judged)
+    return SeenRebalances(rows.with_columns(pl.col("takes_all").fill_null(value=False)))
 
 
 def suppose_pulls(source: RowSource, shard: Shard, shared: Supposed, gold: GoldRows) -> SupposedPulls:
@@ -69,6 +83,9 @@ def suppose_pulls(source: RowSource, shard: Shard, shared: Supposed, gold: GoldR
     context, tables = shared.context, shared.context.raw
     day = DayRows(context.day, source)
     pull = concerned(day.silver("pull", shard), shared.suppositions).filter(context.day.judged)
+    if shared.readers is not None:
+        # polars 1 panics in pl.format within when() on frames whose chunks differ.
+        pull = pull.filter(pl.col("consumer_group").is_in(list(shared.readers))).rechunk()
     skewed = context.skew.clients if context.skew else []
     counted = supposed_suggestions(
         *(pull, day.silver("consume", shard), day.silver("produce", shard)),
@@ -78,7 +95,7 @@ def suppose_pulls(source: RowSource, shard: Shard, shared: Supposed, gold: GoldR
     return SupposedPulls(counted)
 
 
-REBALANCE_PASS: Final = Pass(
-    suppose_rebalances, (*of_groups("silver.rebalance", "silver.assignment", "silver.consumer_list"), ROUTES)
-)
+OF_GROUPS: Final = (*of_groups("silver.rebalance", "silver.assignment", "silver.consumer_list"), ROUTES)
+REBALANCE_PASS: Final = Pass(suppose_rebalances, OF_GROUPS)
+LISTS_PASS: Final = Pass(see_rebalances, OF_GROUPS)
 PULL_PASS: Final = Pass(suppose_pulls, tuple(SILVER[name] for name in ("pull", "consume", "produce")))

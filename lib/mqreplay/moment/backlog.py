@@ -1,0 +1,133 @@
+"""What arrived in the queues of a group during a backlog, and what each of its members finished."""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import dataclass
+from typing import Final
+
+import polars as pl
+
+from mqreplay.evidence.arrays.keys import QUEUE
+from mqreplay.lake.row_filter import RowFilter
+from mqreplay.moment.drain import RECENT, stored_rates
+from mqreplay.moment.instant import Recorded
+from mqreplay.moment.queues import commits_before
+from mqreplay.moment.what_if_moment import ends_between
+
+STEP: Final = dt.timedelta(seconds=10)
+MINUTE: Final = 6  # steps; clients commit every 5 s (persistConsumerOffsetInterval), so 10 s alone are not exact
+
+
+@dataclass(frozen=True)
+class Progress:
+    """A group's night.
+
+    ``commits``: QUEUE, committed, committed_ts. ``owners``: QUEUE, client_id, from_ts, to_ts. ``members``: client_id,
+    from_ts, to_ts. ``resets``: topic, from_ts, to_ts of findings in which offsets changed without consumption.
+    """
+
+    recorded: Recorded
+    commits: pl.DataFrame
+    owners: pl.DataFrame
+    members: pl.DataFrame
+    resets: pl.DataFrame
+
+
+@dataclass(frozen=True)
+class BacklogRates:
+    """Rates of a topic in messages per second; None: not known.
+
+    ``arrived``: QUEUE, stored, of each queue during the backlog. ``meanwhile``: what the slowest member finished during
+    it. ``fastest``: the most that one member finished within a minute of the night. ``members``: how many were
+    connected, at the middle. ``without_s``: for how many seconds of the backlog there was none.
+    """
+
+    arrived: pl.DataFrame
+    meanwhile: float | None
+    fastest: float | None
+    members: int
+    without_s: float
+
+
+def progress(recorded: Recorded, group: str, day: dt.date, resets: pl.DataFrame) -> Progress:
+    """Return a group's commits, owners and members of a day."""
+    of_group = pl.col("consumer_group") == group
+    end = min(recorded.last, dt.datetime.combine(day, dt.time.max, dt.UTC))
+    commits = commits_before(recorded, end, group).select(*QUEUE, "committed", "committed_ts")
+    of_day = RowFilter(recorded.cluster, days=frozenset({day}))
+    owners = recorded.warehouse.read("gold.queue_owner", of_day).filter(of_group)
+    members = recorded.warehouse.read("gold.member", of_day).filter(of_group)
+    return Progress(
+        recorded,
+        commits.drop_nulls().sort("committed_ts", "committed").collect(),
+        owners.select(*QUEUE, "client_id", "from_ts", "to_ts").sort("from_ts").collect(),
+        members.select("client_id", "from_ts", "to_ts").collect(),
+        resets,
+    )
+
+
+def backlog_rates(known: Progress, topic: str, since: dt.datetime, until: dt.datetime) -> BacklogRates:
+    """Return the rates of a topic in a backlog from ``since`` to ``until``."""
+    seconds = max((until - since).total_seconds(), 0.001)
+    of_topic = pl.col("topic") == topic
+    commits, owners = known.commits.filter(of_topic), known.owners.filter(of_topic)
+    spans = known.members.filter((pl.col("from_ts") < until) & (pl.col("to_ts") > since))
+    middle = since + (until - since) / 2
+    there = spans.filter((pl.col("from_ts") <= middle) & (pl.col("to_ts") > middle))
+    return BacklogRates(
+        stored_rates(ends_between(known.recorded, since - RECENT, until, topic)),
+        _meanwhile(commits, owners, since, until),
+        _fastest(commits, owners, known.resets.filter(of_topic)),
+        there["client_id"].n_unique(),
+        seconds - _covered_s(spans, since, until),
+    )
+
+
+def _covered_s(spans: pl.DataFrame, since: dt.datetime, until: dt.datetime) -> float:
+    """Return for how many seconds at least one span holds."""
+    covered, end = dt.timedelta(), since
+    for begin, stop in spans.select("from_ts", "to_ts").sort("from_ts").rows():
+        if (last := min(stop, until)) > end:
+            covered += last - max(begin, end)
+            end = last
+    return covered.total_seconds()
+
+
+def _meanwhile(commits: pl.DataFrame, owners: pl.DataFrame, since: dt.datetime, until: dt.datetime) -> float | None:
+    # A standstill ends with the commit that ends it.
+    instants = pl.DataFrame({"ts": [since, until - dt.timedelta(milliseconds=1)]}, {"ts": pl.Datetime("us", "UTC")})
+    at_ends = _advances(commits, instants, 1)
+    held = owners.filter((pl.col("from_ts") <= since + STEP) & (pl.col("to_ts") >= until - STEP))
+    rates = _by_member(at_ends, held.select(*QUEUE, "client_id").unique())
+    return None if rates.is_empty() else float(rates["finished"].min()) / (until - since).total_seconds()  # type: ignore[arg-type]
+
+
+def _fastest(commits: pl.DataFrame, owners: pl.DataFrame, resets: pl.DataFrame) -> float | None:
+    if commits.is_empty():
+        return None
+    first, last = commits["committed_ts"].min(), commits["committed_ts"].max()
+    steps = pl.datetime_range(first, last, STEP, time_unit="us", eager=True).alias("ts")  # type: ignore[arg-type]
+    advances = _advances(commits, steps.to_frame(), MINUTE).filter(pl.col("advance") > 0)
+    width = STEP * MINUTE
+    for begin, end in resets.select("from_ts", "to_ts").rows():
+        advances = advances.filter((pl.col("ts") < begin) | (pl.col("ts") - width > (end or begin)))
+    held = advances.sort("ts").join_asof(owners, left_on="ts", right_on="from_ts", by=QUEUE, check_sortedness=False)
+    whole = held.filter((pl.col("from_ts") <= pl.col("ts") - width) & (pl.col("to_ts") >= pl.col("ts")))
+    rates = whole.group_by("client_id", "ts").agg(pl.col("advance").sum())
+    return None if rates.is_empty() else float(rates["advance"].max()) / width.total_seconds()  # type: ignore[arg-type]
+
+
+def _advances(commits: pl.DataFrame, instants: pl.DataFrame, steps: int) -> pl.DataFrame:
+    """Return by how much each queue advanced in the ``steps`` before each instant: QUEUE, ts, advance."""
+    grid = commits.select(QUEUE).unique().join(instants, how="cross").sort("ts")
+    known = grid.join_asof(
+        commits.sort("committed_ts"), left_on="ts", right_on="committed_ts", by=QUEUE, check_sortedness=False
+    )
+    advance = (pl.col("committed") - pl.col("committed").shift(steps)).over(QUEUE).clip(0).alias("advance")
+    return known.with_columns(advance).select(*QUEUE, "ts", "advance").drop_nulls()
+
+
+def _by_member(advances: pl.DataFrame, held: pl.DataFrame) -> pl.DataFrame:
+    joined = held.join(advances, QUEUE)
+    return joined.group_by("client_id").agg(pl.col("advance").sum().alias("finished"))

@@ -1,0 +1,124 @@
+"""How many consumers and queues would have kept up with the backlog of a finding, by the rates of the night."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import polars as pl
+
+from mqreplay.decisions.keeping_up import Needed, needed
+from mqreplay.decisions.strategies import GroupSettings
+from mqreplay.decisions.suppositions import GroupConsumers, Supposition, TopicQueues, counted_consumers, text_of
+from mqreplay.moment.backlog import BacklogRates, Progress, backlog_rates
+
+STANDSTILLS: Final = ("lag_grows", "stuck_queue", "slow_listener")  # at least one queue did not advance
+BACKLOGS: Final = (*STANDSTILLS, "disk_bound_catchup")
+RESETS: Final = ("offset_jump", "offset_reset", "offset_rewind", "offset_beyond_max")
+ASSUMPTION: Final = (
+    "a member finishes at least what the slowest one finished during the finding, and at most what one finished in its "
+    "fastest minute of the night; messages arrive as they did, evenly over the queues if there are others"
+)
+
+
+@dataclass(frozen=True)
+class Backlog:
+    """What would have kept up with the backlog of a finding.
+
+    ``least`` and ``most``: what is needed at the fastest rate of a member, and at its rate during the finding; or why
+    that is not known. ``lasted_s``: how long the finding lasted. ``suppositions``: the setting that removes the finding
+    under ASSUMPTION, and ``setting``, its text; empty if the rates show none.
+    """
+
+    topic: str
+    rates: BacklogRates
+    least: Needed | str
+    most: Needed | str
+    lasted_s: float
+    had_members: bool
+    suppositions: tuple[Supposition, ...]
+    setting: str
+
+
+def backlog_of(
+    known: Progress,
+    row: dict[str, Any],
+    lists: pl.DataFrame,
+    stuck_s: int,
+    groups: Mapping[str, GroupSettings],
+    nodes: int,
+) -> Backlog:
+    """Return what would have kept up with the backlog of ``row`` of gold.finding; ``lists`` as in `needed`."""
+    topic, since = row["topic"], row["from_ts"]
+    until = row["to_ts"] or known.recorded.last
+    rates = backlog_rates(known, topic, since, until)
+    of_topic = lists.filter(pl.col("topic") == topic)
+    least = needed(of_topic, rates.arrived, rates.fastest, groups, nodes)
+    most = needed(of_topic, rates.arrived, rates.meanwhile, groups, nodes)
+    lasted_s = (until - since).total_seconds()
+    had_members = rates.without_s < lasted_s - stuck_s
+    suppositions: tuple[Supposition, ...] = ()
+    setting = ""
+    if isinstance(least, Needed):
+        group = row["consumer_group"]
+        if not had_members:
+            suppositions = _supposed(group, topic, least, of_topic["cid_all"].list.n_unique().item())
+            queues = "" if least.queues is None else f", {text_of(TopicQueues(topic, least.queues))}"
+            setting = f"{counted_consumers(least.members)} connected in {group}{queues}"
+        elif row["kind"] not in STANDSTILLS and _is_more(least, rates):
+            wanted = most if isinstance(most, Needed) else least
+            suppositions = _supposed(group, topic, wanted, rates.members)
+            setting = ", ".join(text_of(each) for each in suppositions)
+    return Backlog(topic, rates, least, most, lasted_s, had_members, suppositions, setting)
+
+
+def _is_more(least: Needed, rates: BacklogRates) -> bool:
+    """Return whether even the fastest rate of the night was not enough for the members that were connected."""
+    return least.members > rates.members or least.queues is not None
+
+
+def _supposed(group: str, topic: str, wanted: Needed, had: int) -> tuple[Supposition, ...]:
+    queues = () if wanted.queues is None else (TopicQueues(topic, wanted.queues),)
+    return (GroupConsumers(group, wanted.members - had), *queues)
+
+
+def text_of_backlog(found: Backlog) -> list[str]:
+    """Return one line with the members that would have kept up, and one with the rates."""
+    least, rates = found.least, found.rates
+    if isinstance(least, str):
+        line = f"how many consumers it needs is not known: {least}"
+    elif not found.had_members:
+        line = f"{_named(least, found.topic)} would have kept up; none was connected"
+    else:
+        line = f"needs {_bounds(least, found.most, found.topic)}; {_connected(found)}"
+        line += "" if _is_more(least, rates) else ": their number is not shown to be the cause"
+    arrived = rates.arrived["stored"]
+    if arrived.is_empty() or arrived.null_count():
+        return [line]
+    parts = [f"{arrived.sum():,.1f}/s arrived, {arrived.max():,.1f}/s of it in one queue"]
+    parts += [f"a member finished {rates.meanwhile:,.1f}/s"] if rates.meanwhile is not None else []
+    parts += [f"the fastest minute of one: {rates.fastest:,.1f}/s"] if rates.fastest is not None else []
+    return [line, "; ".join(parts)]
+
+
+def _bounds(least: Needed, most: Needed | str, topic: str) -> str:
+    if isinstance(most, str):
+        return f"{_named(least, topic)} or more"
+    if least == most:
+        return _named(least, topic)
+    if least.queues is None and most.queues is None:
+        return f"{least.members} to {counted_consumers(most.members)}"
+    return f"{_named(least, topic)}, to {_named(most, topic)}"
+
+
+def _connected(found: Backlog) -> str:
+    there = found.rates.members
+    if found.rates.without_s >= 1:
+        return f"members were connected for {found.lasted_s - found.rates.without_s:,.0f} of {found.lasted_s:,.0f} s"
+    return f"{there} {'was' if there == 1 else 'were'} connected"
+
+
+def _named(wanted: Needed, topic: str) -> str:
+    queues = "" if wanted.queues is None else f" with {text_of(TopicQueues(topic, wanted.queues))}"
+    return f"{counted_consumers(wanted.members)}{queues}"
