@@ -58,9 +58,8 @@ def _print_json(found: Advised) -> None:
 
     ids = {"open": found.open, "findings": [row["finding_id"] for row in found.findings]}
     head = {"cluster": found.cluster, "consumer_group": found.group, "day": found.day.isoformat()}
-    plain: dict[str, object] = {"advice": [each.as_plain() for each in found.advice], "notes": [vars(each) for each in found.notes]}
-    plain |= {"assumption": found.assumption}
-    print(json_text({**head, **ids, **plain}, indent=1))
+    plain = {name: [each.as_plain() for each in getattr(found, name)] for name in ("advice", "notes")}
+    print(json_text({**head, **ids, **plain, "assumption": found.assumption}, indent=1))
 
 
 def _print(found: Advised, where: str) -> None:
@@ -76,7 +75,9 @@ def _print(found: Advised, where: str) -> None:
         console.print(Text(printable(line.rstrip()), style), soft_wrap=True)
 
     number = len(found.findings)
-    title = f"{found.cluster}: {found.group}, {number or 'no'} {'finding' if number == 1 else 'findings'} on {found.day}"
+    title = (
+        f"{found.cluster}: {found.group}, {number or 'no'} {'finding' if number == 1 else 'findings'} on {found.day}"
+    )
     say(title, "bold")
     kinds = {row["finding_id"]: f"{row['kind']} {row['finding_id'][:8]}" for row in found.findings}
     if found.advice:
@@ -86,8 +87,8 @@ def _print(found: Advised, where: str) -> None:
             text = "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True))
             say(f"  {text}", "dim" if line is HEAD else "")
         for each in found.advice:
-            for text in each.rates:
-                say(f"  {_short(each.setting, found.group)}: {text}", "dim")
+            for key, texts in each.rates.items():
+                say(f"  {kinds[key]}: {'; '.join(texts)}", "dim")
         if command := next((each.command for each in found.advice if each.command), ""):
             say(f"  who would own which queue: {command}{where}", "dim")
     if found.notes:
@@ -98,7 +99,7 @@ def _print(found: Advised, where: str) -> None:
             for index, line in enumerate([*note.lines, *command, note.next]):
                 say(f"  {'' if index else kinds[note.finding_id]:{width}}  {line}")
     if found.assumption:
-        say(f"  rates: {found.assumption}", "dim")
+        say(f"  assumed of rates: {found.assumption}", "dim")
 
 
 def _columns(each: Advice, group: str, kinds: dict[str, str]) -> tuple[str, str, str, str]:

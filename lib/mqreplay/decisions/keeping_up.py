@@ -15,7 +15,8 @@ from mqreplay.decisions.supposed_shares import GONE, supposed_owners
 from mqreplay.decisions.suppositions import GroupConsumers, Supposition, TopicQueues
 from mqreplay.evidence.arrays.keys import QUEUE
 
-TRIES: Final = 16  # numbers of members from the smallest possible one on; then as many as queues
+MOST_TIMES: Final = 8  # the queues of the night
+TRIES: Final = 16  # numbers of members, from the smallest possible one on; then as many as queues
 NO_LISTS: Final = "the lists that its members saw were not recorded"
 NO_ENDS: Final = "the ends of its queues were not recorded meanwhile"
 NO_RATE: Final = "what its members finished is not known"
@@ -93,10 +94,14 @@ def _tries(lists: pl.DataFrame, arrived: float, rate: float) -> Iterator[Needed]
     least = max(1, -int(-arrived // rate))
     total = lists["mq_all"].list.len().item()
     if least <= total:
-        yield from (Needed(number, None) for number in range(least, min(total, least + TRIES) + 1))
-        yield Needed(total, None)
+        # The largest share falls where the members get one queue less each.
+        steps = (-(-total // share) for share in range(-(-total // least), 0, -1))
+        numbers = [number for number in dict.fromkeys((least, *steps)) if number >= least]
+        yield from (Needed(number, None) for number in dict.fromkeys((*numbers[:TRIES], total)))
     brokers = lists.select(pl.col("mq_all").list.eval(pl.element().struct.field("broker_name")).list.n_unique()).item()
     each = -(-total // brokers)
     enough = max(each + 1, -(-least // brokers))
-    yield from (Needed(min(least * times, number * brokers), number) for times in (1, 2) for number in (enough * times,))
-    yield Needed(enough * 2 * brokers, enough * 2)
+    for number in (enough, 2 * enough):
+        if number > each * MOST_TIMES:
+            return
+        yield from (Needed(count, number) for count in dict.fromkeys((min(least, number * brokers), number * brokers)))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import fnmatch
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 import polars as pl
@@ -47,11 +48,17 @@ def names_in(warehouse: Warehouse, table: str, column: str, cluster: str | None 
 def name_hint(name: str, known: Iterable[str]) -> str:
     """Return what to say of a name that is not known: the one that was meant, or some that are known."""
     known = set(known)
+    if matching := sorted(fnmatch.filter(known, name)):
+        return f"a pattern is no name: name one of {_listed(matching)}"
     meant = did_you_mean(name, known)
     if meant is not None:
         return f"did you mean {meant}?"
     some = sorted(each for each in known if not each.startswith("%"))
     if not some:
         return "it has none"
-    more = f" and {len(some) - KNOWN} more" if len(some) > KNOWN else ""
-    return f"known are {', '.join(some[:KNOWN])}{more}"
+    return f"known are {_listed(some)}"
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - KNOWN} more" if len(names) > KNOWN else ""
+    return f"{', '.join(names[:KNOWN])}{more}"

@@ -6,7 +6,7 @@ import datetime as dt
 import re
 import shlex
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import polars as pl
@@ -29,7 +29,7 @@ from mqreplay.lake.warehouse import Warehouse
 from mqreplay.moment.backlog import Progress, progress
 from mqreplay.moment.instant import Recorded, recorded
 from mqreplay.moment.names import require_names
-from mqreplay.night.advise_backlog import ASSUMPTION, BACKLOGS, RESETS, Backlog, backlog_of, text_of_backlog
+from mqreplay.night.advise_backlog import ASSUMPTION, BACKLOGS, RESETS, Backlog, backlog_of, middle_of, text_of_backlog
 from mqreplay.night.advise_reads import kept_on_master
 from mqreplay.night.what_if import day_asked, predict, rebalances_of, running
 from mqreplay.report.next_step import advice_parts, names_of
@@ -47,7 +47,8 @@ class Advice:
     """A setting: the findings that it removes, the kinds that it would raise, and how many queues move (bounds).
 
     ``queues``: those of the group before; ``new``: those that come. ``size``: how many members or queues come or leave.
-    ``command``: the options of whatif. ``rates``: what arrived and was finished, where rates decide.
+    ``command``: the options of whatif. ``rates``: what arrived and was finished, by finding,
+    where rates decide.
     """
 
     suppositions: tuple[Supposition, ...]
@@ -60,7 +61,7 @@ class Advice:
     new: int
     size: int
     command: str
-    rates: tuple[str, ...] = ()
+    rates: dict[str, list[str]] = field(default_factory=dict)
 
     def as_plain(self) -> dict[str, Any]:
         """Return the advice as plain values, for JSON."""
@@ -79,6 +80,10 @@ class Note:
     lines: list[str]
     next: str
     command: str = ""
+
+    def as_plain(self) -> dict[str, Any]:
+        """Return the note as plain values, for JSON."""
+        return dict(vars(self))
 
 
 @dataclass(frozen=True)
@@ -137,7 +142,7 @@ class _Adviser:
 
     def _lists_of(self, row: dict[str, Any]) -> pl.DataFrame:
         """Return the lists that members saw last before the middle of a finding."""
-        middle = row["from_ts"] if row["to_ts"] is None else row["from_ts"] + (row["to_ts"] - row["from_ts"]) / 2
+        middle = middle_of(row["from_ts"], row["to_ts"] or row["from_ts"])
         lists = lists_seen(self._rebalances.filter(pl.col("ts") <= middle)).sort("to_ts", "rebalances")
         return lists.unique("topic", keep="last", maintain_order=True)
 
@@ -155,7 +160,7 @@ class _Adviser:
                 yield made
 
     def _priced(
-        self, supposed: tuple[Supposition, ...], setting: str, removes: list[str], lists: pl.DataFrame, rates: tuple[str, ...] = ()
+        self, supposed: tuple[Supposition, ...], setting: str, removes: list[str], lists: pl.DataFrame
     ) -> Advice | None:
         """Return a setting with what it would move and raise; None if that is not known."""
         before = shares_with(lists, (), *self._rules, self._uneven)
@@ -167,9 +172,7 @@ class _Adviser:
         new = int((owners["change"] == NEW).sum())
         size = sum(_size(each, lists) for each in supposed)
         moved = moved_bounds(owners)
-        return Advice(
-            supposed, setting, removes, brings, *moved, len(owners) - new, new, size, _command(supposed), rates
-        )
+        return Advice(supposed, setting, removes, brings, *moved, len(owners) - new, new, size, _command(supposed))
 
     def _backlogs(self, rows: Sequence[dict[str, Any]], lists: dict[str, pl.DataFrame]) -> dict[str, Backlog]:
         if not rows or not lists:
@@ -188,13 +191,21 @@ class _Adviser:
         """Yield settings that would have kept up with a backlog; equal ones together."""
         by_setting: dict[str, list[str]] = {}
         for key, found in backlogs.items():
-            if found.suppositions:
+            if found.setting:
                 by_setting.setdefault(found.setting, []).append(key)
         for setting, keys in by_setting.items():
-            supposed = backlogs[keys[0]].suppositions
-            rates = tuple(dict.fromkeys(line for key in keys for line in text_of_backlog(backlogs[key])))
-            if made := self._priced(supposed, setting, keys, lists[keys[0]], rates):
-                yield made
+            first = backlogs[keys[0]]
+            seen = lists[keys[0]]
+            if not first.had_members:
+                seen = seen.filter(pl.col("topic") == first.topic)
+            made = self._priced(first.suppositions, setting, keys, seen)
+            if made is None:
+                continue
+            rates = {key: text_of_backlog(backlogs[key]) for key in keys}
+            at = f"{made.command} --at {first.middle:%Y-%m-%dT%H:%M:%S}" if made.command else ""
+            made = replace(made, rates=rates, command=at)
+            # Queues that nobody owned do not move.
+            yield made if first.had_members else replace(made, moved_min=0, moved_max=0)
 
     def _note(self, row: dict[str, Any], backlog: Backlog | None) -> Note:
         following = self._next_of(row)

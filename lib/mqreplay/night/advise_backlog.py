@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -16,9 +17,10 @@ from mqreplay.moment.backlog import BacklogRates, Progress, backlog_rates
 STANDSTILLS: Final = ("lag_grows", "stuck_queue", "slow_listener")  # at least one queue did not advance
 BACKLOGS: Final = (*STANDSTILLS, "disk_bound_catchup")
 RESETS: Final = ("offset_jump", "offset_reset", "offset_rewind", "offset_beyond_max")
+STILL: Final = "a queue stood still"
 ASSUMPTION: Final = (
     "a member finishes at least what the slowest one finished during the finding, and at most what one finished in its "
-    "fastest minute of the night; messages arrive as they did, evenly over the queues if there are others"
+    "fastest minute of the night; messages arrive as they did, and in other queues evenly"
 )
 
 
@@ -28,10 +30,11 @@ class Backlog:
 
     ``least`` and ``most``: what is needed at the fastest rate of a member, and at its rate during the finding; or why
     that is not known. ``lasted_s``: how long the finding lasted. ``suppositions``: the setting that removes the finding
-    under ASSUMPTION, and ``setting``, its text; empty if the rates show none.
+    under ASSUMPTION, and ``setting``, its text; both empty if the rates show none.
     """
 
     topic: str
+    middle: dt.datetime
     rates: BacklogRates
     least: Needed | str
     most: Needed | str
@@ -55,22 +58,29 @@ def backlog_of(
     rates = backlog_rates(known, topic, since, until)
     of_topic = lists.filter(pl.col("topic") == topic)
     least = needed(of_topic, rates.arrived, rates.fastest, groups, nodes)
-    most = needed(of_topic, rates.arrived, rates.meanwhile, groups, nodes)
+    # One queue at least finished nothing: no rate of a whole member bounds what that queue needs.
+    still = row["kind"] in STANDSTILLS
+    most = STILL if still else needed(of_topic, rates.arrived, rates.meanwhile, groups, nodes)
     lasted_s = (until - since).total_seconds()
     had_members = rates.without_s < lasted_s - stuck_s
     suppositions: tuple[Supposition, ...] = ()
     setting = ""
     if isinstance(least, Needed):
-        group = row["consumer_group"]
+        group, listed = row["consumer_group"], of_topic["cid_all"].list.n_unique().item()
         if not had_members:
-            suppositions = _supposed(group, topic, least, of_topic["cid_all"].list.n_unique().item())
+            suppositions = _supposed(group, topic, least, listed)
             queues = "" if least.queues is None else f", {text_of(TopicQueues(topic, least.queues))}"
             setting = f"{counted_consumers(least.members)} connected in {group}{queues}"
-        elif row["kind"] not in STANDSTILLS and _is_more(least, rates):
+        elif not still and _is_more(least, rates):
             wanted = most if isinstance(most, Needed) else least
-            suppositions = _supposed(group, topic, wanted, rates.members)
+            suppositions = _supposed(group, topic, wanted, listed)
             setting = ", ".join(text_of(each) for each in suppositions)
-    return Backlog(topic, rates, least, most, lasted_s, had_members, suppositions, setting)
+    return Backlog(topic, middle_of(since, until), rates, least, most, lasted_s, had_members, suppositions, setting)
+
+
+def middle_of(since: dt.datetime, until: dt.datetime) -> dt.datetime:
+    """Return the instant between two others."""
+    return since + (until - since) / 2
 
 
 def _is_more(least: Needed, rates: BacklogRates) -> bool:
@@ -80,7 +90,7 @@ def _is_more(least: Needed, rates: BacklogRates) -> bool:
 
 def _supposed(group: str, topic: str, wanted: Needed, had: int) -> tuple[Supposition, ...]:
     queues = () if wanted.queues is None else (TopicQueues(topic, wanted.queues),)
-    return (GroupConsumers(group, wanted.members - had), *queues)
+    return (GroupConsumers(group, wanted.members - had), *queues) if wanted.members != had else queues
 
 
 def text_of_backlog(found: Backlog) -> list[str]:
@@ -109,14 +119,19 @@ def _bounds(least: Needed, most: Needed | str, topic: str) -> str:
         return _named(least, topic)
     if least.queues is None and most.queues is None:
         return f"{least.members} to {counted_consumers(most.members)}"
-    return f"{_named(least, topic)}, to {_named(most, topic)}"
+    if least.queues is None:
+        return f"{_named(least, topic)}, to {_named(most, topic)}"
+    queues = f"{least.queues} to {text_of(TopicQueues(topic, most.queues or 0))}"
+    return f"{least.members} to {counted_consumers(most.members)} with {queues}"
 
 
 def _connected(found: Backlog) -> str:
     there = found.rates.members
     if found.rates.without_s >= 1:
-        return f"members were connected for {found.lasted_s - found.rates.without_s:,.0f} of {found.lasted_s:,.0f} s"
-    return f"{there} {'was' if there == 1 else 'were'} connected"
+        text = f"members were connected for {found.lasted_s - found.rates.without_s:,.0f} of {found.lasted_s:,.0f} s"
+    else:
+        text = f"{there} {'was' if there == 1 else 'were'} connected"
+    return f"{text}, and {STILL}" if found.most == STILL else text
 
 
 def _named(wanted: Needed, topic: str) -> str:

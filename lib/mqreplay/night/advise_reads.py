@@ -65,7 +65,9 @@ def kept_on_master(
 
 def _settings(night: Recorded, day: dt.date, group: str, broker: str | None) -> Iterator[BrokerSetting]:
     judged = night.warehouse.read("gold.slave_suggestion", RowFilter(night.cluster, days=frozenset({day})))
-    of = (pl.col("consumer_group") == group) & (pl.lit(value=True) if broker is None else pl.col("broker_name") == broker)
+    of = (pl.col("consumer_group") == group) & (
+        pl.lit(value=True) if broker is None else pl.col("broker_name") == broker
+    )
     share = pl.when(pl.col("effective_ratio") > 0).then(pl.col("memory") / pl.col("effective_ratio")).max()
     rows = judged.filter(of).select(share.over("broker_name").alias("percent"), "diff_max")
     wanted = rows.select((pl.col("diff_max") / pl.col("percent")).ceil().clip(1).max()).collect().item()

@@ -44,7 +44,14 @@ from mqreplay.replay.day import DESCRIPTIONS, Day, DayRows
 from mqreplay.replay.group_pass import GROUP
 from mqreplay.replay.merged import merged
 from mqreplay.replay.queue_tables import QUEUE
-from mqreplay.replay.what_if_passes import LISTS_PASS, PULL_PASS, REBALANCE_PASS, Supposed, SupposedPulls, SupposedShares
+from mqreplay.replay.what_if_passes import (
+    LISTS_PASS,
+    PULL_PASS,
+    REBALANCE_PASS,
+    Supposed,
+    SupposedPulls,
+    SupposedShares,
+)
 from mqreplay.settings import Settings
 
 TABLES = ("broker_runtime", "topic_config")
