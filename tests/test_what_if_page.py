@@ -22,12 +22,13 @@ def answers() -> list[tuple[str, list[str]]]:
     blocks = [block for block in re.split(r"\n\n(?=\S|    )", PAGE) if block.startswith("    ")]
     texts = [[line[4:] for line in block.splitlines() if line.strip()] for block in blocks]
     pairs = itertools.pairwise(texts)
-    return [(command[0], shown) for command, shown in pairs if re.match("mqreplay (whatif|at|sql)", command[0])]
+    return [(command[0], shown) for command, shown in pairs if re.match("mqreplay (whatif|at|sql|advise)", command[0])]
 
 
-def test_the_page_has_twelve_questions() -> None:
-    assert len(re.findall("^## ", PAGE, re.MULTILINE)) == 12
-    assert len(answers()) >= 12
+def test_the_page_has_twelve_questions_and_advises() -> None:
+    assert len(re.findall("^## ", PAGE, re.MULTILINE)) == 13
+    assert len(answers()) >= 15
+    assert sum(command.startswith("mqreplay advise") for command, _ in answers()) == 3
 
 
 @pytest.mark.parametrize(("command", "shown"), answers())
@@ -39,7 +40,7 @@ def test_answer(
     monkeypatch.setenv("NO_COLOR", "1")
     arguments = shlex.split(command)[1:]
     assert main([night.root if each == WAREHOUSE else each for each in arguments]) == 0
-    lines = capsys.readouterr().out.rstrip().splitlines()
+    lines = capsys.readouterr().out.replace(night.root, WAREHOUSE).rstrip().splitlines()
     if shown[-1].strip() == LEFT_OUT:
         shown = shown[:-1]
         lines = lines[: len(shown)]

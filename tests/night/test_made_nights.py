@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from functools import cache
 
 import pytest
 
+from mqreplay.cli.command_line import main
 from night.finding_sums import contradictions, message_count
 from night.made_nights import JudgedNight, findings_of_fault, judge_archive, truth_of, unmatched
 
@@ -77,6 +79,23 @@ def test_groups_that_do_not_lag_read_from_the_slave_because_of_its_setting(judge
     ids = {f["finding_id"] for fault in ratio for f in findings_of_fault(fault, findings)}
     read = [f for f in findings if f["kind"] == "slave_pull" and f["finding_id"] not in ids]
     assert {f["consumer_group"] for f in read if f["follows_from"] not in ids} == {"yard-scan"}
+
+
+def test_more_queues_and_consumers_would_have_kept_up_with_one_hot_queue(judged, capsys):
+    """yard-scan read one queue from disk, more slowly than messages arrived, with one member."""
+    assert main(["advise", "yard-scan", "--warehouse", judged("ratios-5.3.3").root, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    (advice,) = found["advice"]
+    assert advice["supposition"] == "+2 consumers in yard-scan, 3 queues of hull-scan on each broker"
+    assert (advice["new"], advice["brings"]) == (2, [])
+    (key,) = advice["removes"]
+    backlog = found["backlogs"][key]
+    assert backlog["finished_by_a_member"] < backlog["fastest_minute_of_a_member"] < backlog["arrived"]
+    assert (backlog["least"], backlog["most"]) == ({"members": 2, "queues": 2}, {"members": 3, "queues": 3})
+    catching_up = next(f for f in judged("ratios-5.3.3").findings if f["finding_id"] == key)
+    assert "338 messages" in catching_up["summary"]
+    seconds = (catching_up["to_ts"] - catching_up["from_ts"]).total_seconds()
+    assert backlog["finished_by_a_member"] == pytest.approx(338 / seconds, rel=0.05)
 
 
 @pytest.mark.parametrize("number", IN_SNAPSHOTS)

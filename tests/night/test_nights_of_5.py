@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from functools import cache
 
 import pytest
 
+from mqreplay.cli.command_line import main
 from night.finding_sums import contradictions
 from night.made_nights import JudgedNight, findings_of_fault, judge_archive, truth_of, unmatched
 
@@ -49,3 +51,13 @@ def test_no_decision_differs(judged, name):
 @pytest.mark.parametrize("name", NIGHTS)
 def test_the_findings_of_a_night_add_up(judged, name):
     assert contradictions(judged(name).findings, judged(name).table) == []
+
+
+def test_lists_of_polls_say_how_many_consumers_keep_up(judged, capsys):
+    """Nobody logged the rebalances of this night; both members of NS1%nsg hung."""
+    assert main(["advise", "NS1%nsg", "--warehouse", judged("kinds550").root, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (len(found["findings"]), found["advice"]) == (2, [])
+    for backlog in found["backlogs"].values():
+        assert (backlog["members"], backlog["least"]) == (2, {"members": 2, "queues": None})
+        assert backlog["finished_by_a_member"] < 0.1 < backlog["fastest_minute_of_a_member"]

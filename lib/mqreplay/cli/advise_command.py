@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 DESCRIPTION = (
     "Name the settings of a consumer group that would have removed findings of its night, among strategies, consumers "
     "and queues: the best ones first, with the queues that move for them. Each is decided again as whatif does, from "
-    "the lists that members saw during the finding. Nothing is changed anywhere."
+    "the lists that members saw during the finding. For a backlog it says how many consumers or queues keep up by the "
+    "rates of the night; for what no such setting removes, its cause or what to do first. Nothing is changed anywhere."
 )
 HEAD = ("setting", "queues moved", "raises", "removes")
 EXAMPLES = with_examples(
@@ -58,7 +59,10 @@ def _print_json(found: Advised) -> None:
 
     ids = {"open": found.open, "findings": [row["finding_id"] for row in found.findings]}
     head = {"cluster": found.cluster, "consumer_group": found.group, "day": found.day.isoformat()}
-    plain = {name: [each.as_plain() for each in getattr(found, name)] for name in ("advice", "notes")}
+    plain: dict[str, object] = {
+        name: [each.as_plain() for each in getattr(found, name)] for name in ("advice", "notes")
+    }
+    plain |= {"backlogs": {key: each.as_plain() for key, each in found.backlogs.items()}}
     print(json_text({**head, **ids, **plain, "assumption": found.assumption}, indent=1))
 
 

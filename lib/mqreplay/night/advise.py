@@ -65,7 +65,7 @@ class Advice:
 
     def as_plain(self) -> dict[str, Any]:
         """Return the advice as plain values, for JSON."""
-        named = {name: value for name, value in vars(self).items() if name not in ("suppositions", "setting")}
+        named = {name: value for name, value in vars(self).items() if name not in ("suppositions", "setting", "rates")}
         return {"supposition": self.setting} | named
 
 
@@ -88,7 +88,10 @@ class Note:
 
 @dataclass(frozen=True)
 class Advised:
-    """``findings``: rows of gold.finding of the group. ``open``: ids of those that no setting was found to remove."""
+    """``findings``: rows of gold.finding of the group. ``open``: ids of those that no setting was found to remove.
+
+    ``notes``: one for each of ``open``. ``backlogs``: what would have kept up, by finding, if ``assumption`` holds.
+    """
 
     cluster: str
     group: str
@@ -97,6 +100,7 @@ class Advised:
     advice: list[Advice]
     open: list[str]
     notes: list[Note]
+    backlogs: dict[str, Backlog]
     assumption: str
 
 
@@ -138,7 +142,7 @@ class _Adviser:
         notes = [self._note(row, backlogs.get(row["finding_id"])) for row in left]
         ids = [row["finding_id"] for row in left]
         assumption = ASSUMPTION if backlogs else ""
-        return Advised(self._night.cluster, self._group, self._day, found, advice, ids, notes, assumption)
+        return Advised(self._night.cluster, self._group, self._day, found, advice, ids, notes, backlogs, assumption)
 
     def _lists_of(self, row: dict[str, Any]) -> pl.DataFrame:
         """Return the lists that members saw last before the middle of a finding."""

@@ -43,6 +43,21 @@ class Backlog:
     suppositions: tuple[Supposition, ...]
     setting: str
 
+    def as_plain(self) -> dict[str, Any]:
+        """Return the numbers as plain values, for JSON: rates in messages per second."""
+        arrived = self.rates.arrived["stored"]
+        known = bool(len(arrived)) and not arrived.null_count()
+        return {
+            "arrived": arrived.sum() if known else None,
+            "arrived_in_one_queue": arrived.max() if known else None,
+            "finished_by_a_member": self.rates.meanwhile,
+            "fastest_minute_of_a_member": self.rates.fastest,
+            "members": self.rates.members,
+            "seconds_without_members": self.rates.without_s,
+            "least": self.least._asdict() if isinstance(self.least, Needed) else self.least,
+            "most": self.most._asdict() if isinstance(self.most, Needed) else self.most,
+        }
+
 
 def backlog_of(
     known: Progress,

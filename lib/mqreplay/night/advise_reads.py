@@ -33,8 +33,8 @@ class Kept:
         low, high = self.after_min, self.after_max
         after = f"{low:,}" if low == high else f"{low:,} to {high:,}"
         kept = "would have kept" if high == 0 else "is not shown to keep"
-        counts = f"{after} answers would send it to a slave, {self.to_slave:,} did"
-        return f"{text_of(self.setting)} {kept} it on the master, which reads from disk then: {counts}"
+        counts = f"{after} answers would name a slave, {self.to_slave:,} did"
+        return f"{text_of(self.setting)} {kept} it on the master: {counts}; price: the master reads from its disk"
 
     @property
     def command(self) -> str:
