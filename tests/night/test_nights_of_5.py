@@ -61,3 +61,11 @@ def test_lists_of_polls_say_how_many_consumers_keep_up(judged, capsys):
     for backlog in found["backlogs"].values():
         assert (backlog["members"], backlog["least"]) == (2, {"members": 2, "queues": None})
         assert backlog["finished_by_a_member"] < 0.1 < backlog["fastest_minute_of_a_member"]
+
+
+def test_a_group_whose_lists_nobody_recorded(judged, capsys):
+    """Group old pulls queues of its own choice: no strategy shares them."""
+    assert main(["advise", "old", "--warehouse", judged("kinds550").root, "--json"]) == 0
+    (note,) = json.loads(capsys.readouterr().out)["notes"]
+    assert note["lines"] == ["the lists that its members saw were not recorded"]
+    assert note["next"].startswith("Check who is connected: `mqadmin consumerConnection -g old -n NAMESRV`")

@@ -99,9 +99,9 @@ def _print(found: Advised, where: str) -> None:
         say("  no setting of strategy, consumers or queues is shown to remove:", "bold")
         width = max(len(kinds[each.finding_id]) for each in found.notes)
         for note in found.notes:
-            command = [f"{note.command}{where}"] if note.command else []
-            for index, line in enumerate([*note.lines, *command, note.next]):
-                say(f"  {'' if index else kinds[note.finding_id]:{width}}  {line}")
+            shown = [f"{note.command}{where}"] if note.command else []
+            for index, text in enumerate([*note.lines, *shown, note.next]):
+                say(f"  {'' if index else kinds[note.finding_id]:{width}}  {text}")
     if found.assumption:
         say(f"  assumed of rates: {found.assumption}", "dim")
 

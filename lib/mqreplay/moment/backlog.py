@@ -49,6 +49,17 @@ class BacklogRates:
     members: int
     without_s: float
 
+    @property
+    def total(self) -> float | None:
+        """Return what arrived in all queues together; None if it is not known of each."""
+        known = [rate for rate in self.arrived["stored"].to_list() if rate is not None]
+        return sum(known) if known and len(known) == len(self.arrived) else None
+
+    @property
+    def hottest(self) -> float | None:
+        """Return the most that arrived in one queue; None if it is not known of each."""
+        return None if self.total is None else max(self.arrived["stored"].to_list())
+
 
 def progress(recorded: Recorded, group: str, day: dt.date, resets: pl.DataFrame) -> Progress:
     """Return a group's commits, owners and members of a day."""
@@ -106,9 +117,9 @@ def _meanwhile(commits: pl.DataFrame, owners: pl.DataFrame, since: dt.datetime, 
 def _fastest(commits: pl.DataFrame, owners: pl.DataFrame, resets: pl.DataFrame) -> float | None:
     if commits.is_empty():
         return None
-    first, last = commits["committed_ts"].min(), commits["committed_ts"].max()
-    steps = pl.datetime_range(first, last, STEP, time_unit="us", eager=True).alias("ts")  # type: ignore[arg-type]
-    advances = _advances(commits, steps.to_frame(), MINUTE).filter(pl.col("advance") > 0)
+    first, last = pl.col("committed_ts").min(), pl.col("committed_ts").max()
+    steps = commits.select(pl.datetime_range(first, last, STEP).alias("ts"))
+    advances = _advances(commits, steps, MINUTE).filter(pl.col("advance") > 0)
     width = STEP * MINUTE
     for begin, end in resets.select("from_ts", "to_ts").rows():
         advances = advances.filter((pl.col("ts") < begin) | (pl.col("ts") - width > (end or begin)))

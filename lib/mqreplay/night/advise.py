@@ -132,7 +132,8 @@ class _Adviser:
     def advised(self) -> Advised:
         """Return what removes findings, and notes on the others."""
         found = self._findings.to_dicts()
-        lists = {row["finding_id"]: self._lists_of(row) for row in found} if len(self._usual) else {}
+        depend = [row for row in found if row["kind"] in (*SHOWN, *BACKLOGS)] if len(self._usual) else []
+        lists = {row["finding_id"]: self._lists_of(row) for row in depend}
         of_shares = self._of_shares([row for row in found if row["kind"] in SHOWN], lists)
         backlogs = self._backlogs([row for row in found if row["kind"] in BACKLOGS], lists)
         advice = [*of_shares, *self._of_backlogs(backlogs, lists)]

@@ -45,11 +45,9 @@ class Backlog:
 
     def as_plain(self) -> dict[str, Any]:
         """Return the numbers as plain values, for JSON: rates in messages per second."""
-        arrived = self.rates.arrived["stored"]
-        known = bool(len(arrived)) and not arrived.null_count()
         return {
-            "arrived": arrived.sum() if known else None,
-            "arrived_in_one_queue": arrived.max() if known else None,
+            "arrived": self.rates.total,
+            "arrived_in_one_queue": self.rates.hottest,
             "finished_by_a_member": self.rates.meanwhile,
             "fastest_minute_of_a_member": self.rates.fastest,
             "members": self.rates.members,
@@ -118,10 +116,9 @@ def text_of_backlog(found: Backlog) -> list[str]:
     else:
         line = f"needs {_bounds(least, found.most, found.topic)}; {_connected(found)}"
         line += "" if _is_more(least, rates) else ": their number is not shown to be the cause"
-    arrived = rates.arrived["stored"]
-    if arrived.is_empty() or arrived.null_count():
+    if rates.total is None:
         return [line]
-    parts = [f"{arrived.sum():,.1f}/s arrived, {arrived.max():,.1f}/s of it in one queue"]
+    parts = [f"{rates.total:,.1f}/s arrived, {rates.hottest:,.1f}/s of it in one queue"]
     parts += [f"a member finished {rates.meanwhile:,.1f}/s"] if rates.meanwhile is not None else []
     parts += [f"the fastest minute of one: {rates.fastest:,.1f}/s"] if rates.fastest is not None else []
     return [line, "; ".join(parts)]
@@ -136,8 +133,9 @@ def _bounds(least: Needed, most: Needed | str, topic: str) -> str:
         return f"{least.members} to {counted_consumers(most.members)}"
     if least.queues is None:
         return f"{_named(least, topic)}, to {_named(most, topic)}"
-    queues = f"{least.queues} to {text_of(TopicQueues(topic, most.queues or 0))}"
-    return f"{least.members} to {counted_consumers(most.members)} with {queues}"
+    low = "" if least.members == most.members else f"{least.members} to "
+    fewest = "" if least.queues == most.queues else f"{least.queues} to "
+    return f"{low}{counted_consumers(most.members)} with {fewest}{text_of(TopicQueues(topic, most.queues or 0))}"
 
 
 def _connected(found: Backlog) -> str:
