@@ -71,7 +71,7 @@ def test_what_a_reset_skipped_is_no_consumption(sample):
     known = made(sample, jumped, [(0, "c1", 0, 300)])
     assert backlog_rates(known, "pay-topic", at(200), at(250)).fastest > 1000
     reset = pl.DataFrame({"topic": ["pay-topic"], "from_ts": [at(101)], "to_ts": [at(106)]}, RESETS.schema)
-    found = backlog_rates(replace(known, resets=reset), "pay-topic", at(200), at(250))
+    found = backlog_rates(replace(known, resets=reset, fastest={}), "pay-topic", at(200), at(250))
     assert found.fastest == pytest.approx(2.0, abs=0.05)
 
 
@@ -85,6 +85,11 @@ def test_seconds_without_a_member(sample):
     known = made(sample, {0: steady(1)}, [(0, "c1", 0, 100), (0, "c2", 50, 120), (0, "c3", 160, 300)])
     found = backlog_rates(known, "pay-topic", at(90), at(190))
     assert (found.without_s, found.members) == (40, 0)
+
+
+def test_an_instant_has_no_rate(sample):
+    found = backlog_rates(made(sample, {0: steady(1)}, [(0, "c1", 0, 300)]), "pay-topic", at(90), at(90))
+    assert (found.meanwhile, found.fastest, found.members, found.without_s) == (None, 1.0, 1, 0)
 
 
 def test_what_arrived_is_what_producers_sent(sample, night):

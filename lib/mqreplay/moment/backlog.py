@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 import polars as pl
@@ -25,6 +25,7 @@ class Progress:
 
     ``commits``: QUEUE, committed, committed_ts. ``owners``: QUEUE, client_id, from_ts, to_ts. ``members``: client_id,
     from_ts, to_ts. ``resets``: topic, from_ts, to_ts of findings in which offsets changed without consumption.
+    ``fastest``: what is known already, by topic.
     """
 
     recorded: Recorded
@@ -32,6 +33,7 @@ class Progress:
     owners: pl.DataFrame
     members: pl.DataFrame
     resets: pl.DataFrame
+    fastest: dict[str, float | None] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -80,18 +82,19 @@ def progress(recorded: Recorded, group: str, day: dt.date, resets: pl.DataFrame)
 
 def backlog_rates(known: Progress, topic: str, since: dt.datetime, until: dt.datetime) -> BacklogRates:
     """Return the rates of a topic in a backlog from ``since`` to ``until``."""
-    seconds = max((until - since).total_seconds(), 0.001)
     of_topic = pl.col("topic") == topic
     commits, owners = known.commits.filter(of_topic), known.owners.filter(of_topic)
+    if topic not in known.fastest:
+        known.fastest[topic] = _fastest(commits, owners, known.resets.filter(of_topic))
     spans = known.members.filter((pl.col("from_ts") < until) & (pl.col("to_ts") > since))
     middle = since + (until - since) / 2
     there = spans.filter((pl.col("from_ts") <= middle) & (pl.col("to_ts") > middle))
     return BacklogRates(
         stored_rates(ends_between(known.recorded, since - RECENT, until, topic)),
         _meanwhile(commits, owners, since, until),
-        _fastest(commits, owners, known.resets.filter(of_topic)),
+        known.fastest[topic],
         there["client_id"].n_unique(),
-        seconds - _covered_s(spans, since, until),
+        (until - since).total_seconds() - _covered_s(spans, since, until),
     )
 
 
@@ -109,9 +112,11 @@ def _meanwhile(commits: pl.DataFrame, owners: pl.DataFrame, since: dt.datetime, 
     # A standstill ends with the commit that ends it.
     instants = pl.DataFrame({"ts": [since, until - dt.timedelta(milliseconds=1)]}, {"ts": pl.Datetime("us", "UTC")})
     at_ends = _advances(commits, instants, 1)
+    # Owners are known by polls, too, which are seconds apart.
     held = owners.filter((pl.col("from_ts") <= since + STEP) & (pl.col("to_ts") >= until - STEP))
     rates = _by_member(at_ends, held.select(*QUEUE, "client_id").unique())
-    return None if rates.is_empty() else float(rates["finished"].min()) / (until - since).total_seconds()  # type: ignore[arg-type]
+    seconds = (until - since).total_seconds()
+    return None if rates.is_empty() or seconds <= 0 else float(rates["finished"].min()) / seconds  # type: ignore[arg-type]
 
 
 def _fastest(commits: pl.DataFrame, owners: pl.DataFrame, resets: pl.DataFrame) -> float | None:

@@ -20,7 +20,7 @@ RESETS: Final = ("offset_jump", "offset_reset", "offset_rewind", "offset_beyond_
 STILL: Final = "a queue stood still"
 ASSUMPTION: Final = (
     "a member finishes at least what the slowest one finished during the finding, and at most what one finished in its "
-    "fastest minute of the night; messages arrive as they did, and in other queues evenly"
+    "fastest minute of the night; messages arrive as they did on average, and evenly if the queues are others"
 )
 
 
@@ -75,7 +75,8 @@ def backlog_of(
     still = row["kind"] in STANDSTILLS
     most = STILL if still else needed(of_topic, rates.arrived, rates.meanwhile, groups, nodes)
     lasted_s = (until - since).total_seconds()
-    had_members = rates.without_s < lasted_s - stuck_s
+    # What a member left undone in its last stuck_s seconds is no finding.
+    had_members = rates.members > 0 or rates.without_s < max(lasted_s - stuck_s, lasted_s / 2)
     suppositions: tuple[Supposition, ...] = ()
     setting = ""
     if isinstance(least, Needed):
