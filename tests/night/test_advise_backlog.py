@@ -37,7 +37,13 @@ def lists(members: int) -> pl.DataFrame:
 
 
 def backlog(
-    sample: Recorded, kind: str, part: float, members: int = 1, until: float = 60, lasts: float = LASTS
+    sample: Recorded,
+    kind: str,
+    part: float,
+    members: int = 1,
+    until: float = 60,
+    lasts: float = LASTS,
+    are_recorded: bool = True,
 ) -> Backlog:
     """Return the backlog of a finding of ``lasts`` seconds, in which each member finished this part of what arrived.
 
@@ -55,7 +61,8 @@ def backlog(
         KEY | {"client_id": pl.String, "from_ts": TIME, "to_ts": TIME},
     )
     frame = pl.DataFrame(commits, KEY | {"committed": pl.Int64, "committed_ts": TIME}).sort("committed_ts")
-    known = Progress(sample, frame, owners, owners.select("client_id", "from_ts", "to_ts"), RESETS)
+    sessions = owners.select("client_id", "from_ts", "to_ts")
+    known = Progress(sample, frame, owners, sessions if are_recorded else sessions.clear(), RESETS)
     row = {"kind": kind, "topic": "bulk-topic", "consumer_group": "g", "from_ts": since, "to_ts": end}
     return backlog_of(known, row, lists(members), 30, {}, 10)
 
@@ -100,3 +107,11 @@ def test_members_that_left_in_between_are_not_the_only_cause(sample):
 def test_a_short_finding_had_its_members(sample):
     found = backlog(sample, "disk_bound_catchup", 1.8, lasts=15)  # commits come every 5 s
     assert text_of_backlog(found)[0] == f"needs 1 consumer; 1 was connected: {NUMBER}"
+
+
+@pytest.mark.parametrize("kind", ["lag_grows", "disk_bound_catchup"])
+@pytest.mark.parametrize("until", [1, 60])
+def test_members_that_nobody_recorded_are_not_absent(sample, kind, until):
+    found = backlog(sample, kind, 0.8, members=2, until=until, are_recorded=False)
+    assert (found.setting, found.rates.members) == ("", None)
+    assert "; how many were connected is not known" in text_of_backlog(found)[0]

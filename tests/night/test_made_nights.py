@@ -98,6 +98,16 @@ def test_more_queues_and_consumers_would_have_kept_up_with_one_hot_queue(judged,
     assert backlog["finished_by_a_member"] == pytest.approx(338 / seconds, rel=0.05)
 
 
+def test_a_setting_that_raises_another_finding_comes_last(judged, capsys):
+    """rota had two strategies. With one consumer fewer, nobody would have the queues meanwhile."""
+    assert main(["advise", "rota", "--warehouse", judged("conflicts-5.3.3").root, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)["advice"]
+    assert [each["brings"] for each in found] == [*[[]] * (len(found) - 1), ["orphan_queue"]]
+    assert found[0]["supposition"] == "strategy=AVG_BY_CIRCLE in rota"
+    assert (len(found[0]["removes"]), len(found[-1]["removes"])) == (3, 2)
+    assert found[-1]["supposition"] == "-1 consumer in rota"
+
+
 @pytest.mark.parametrize("number", IN_SNAPSHOTS)
 def test_snapshots_alone_show_each_change_of_offsets(judged, number):
     fault = truth_of("resets-4.9.7")["faults"][number]

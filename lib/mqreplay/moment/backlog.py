@@ -42,14 +42,15 @@ class BacklogRates:
 
     ``arrived``: QUEUE, stored, of each queue during the backlog. ``meanwhile``: what the slowest member finished during
     it. ``fastest``: the most that one member finished within a minute of the night. ``members``: how many were
-    connected, at the middle. ``without_s``: for how many seconds of the backlog there was none.
+    connected, at the middle. ``without_s``: for how many seconds of the backlog there was none. Both are None for a
+    group whose members were not recorded at all.
     """
 
     arrived: pl.DataFrame
     meanwhile: float | None
     fastest: float | None
-    members: int
-    without_s: float
+    members: int | None
+    without_s: float | None
 
     @property
     def total(self) -> float | None:
@@ -89,12 +90,13 @@ def backlog_rates(known: Progress, topic: str, since: dt.datetime, until: dt.dat
     spans = known.members.filter((pl.col("from_ts") < until) & (pl.col("to_ts") > since))
     middle = since + (until - since) / 2
     there = spans.filter((pl.col("from_ts") <= middle) & (pl.col("to_ts") > middle))
+    is_known = len(known.members) > 0
     return BacklogRates(
         stored_rates(ends_between(known.recorded, since - RECENT, until, topic)),
         _meanwhile(commits, owners, since, until),
         known.fastest[topic],
-        there["client_id"].n_unique(),
-        (until - since).total_seconds() - _covered_s(spans, since, until),
+        there["client_id"].n_unique() if is_known else None,
+        (until - since).total_seconds() - _covered_s(spans, since, until) if is_known else None,
     )
 
 

@@ -15,7 +15,8 @@ from mqreplay.lake.warehouse import Warehouse
 from mqreplay.moment.instant import Recorded
 
 KNOWN: Final = 8
-GROUPS: Final = ("gold.member", "silver.rebalance", "silver.offset_checkpoint")
+# Clients behind a proxy are in findings alone.
+GROUPS: Final = ("gold.member", "silver.rebalance", "silver.offset_checkpoint", "gold.finding")
 TOPICS: Final = ("silver.rebalance", "silver.topic_config")
 BROKERS: Final = ("silver.broker", "silver.broker_runtime", "silver.pull")
 

@@ -75,8 +75,7 @@ def backlog_of(
     still = row["kind"] in STANDSTILLS
     most = STILL if still else needed(of_topic, rates.arrived, rates.meanwhile, groups, nodes)
     lasted_s = (until - since).total_seconds()
-    # What a member left undone in its last stuck_s seconds is no finding.
-    had_members = rates.members > 0 or rates.without_s < max(lasted_s - stuck_s, lasted_s / 2)
+    had_members = _had_members(rates, lasted_s, stuck_s)
     suppositions: tuple[Supposition, ...] = ()
     setting = ""
     if isinstance(least, Needed):
@@ -92,6 +91,13 @@ def backlog_of(
     return Backlog(topic, middle_of(since, until), rates, least, most, lasted_s, had_members, suppositions, setting)
 
 
+def _had_members(rates: BacklogRates, lasted_s: float, stuck_s: int) -> bool:
+    """Return False if it is known that nobody was there; a member's last ``stuck_s`` seconds do not count."""
+    if rates.members != 0 or rates.without_s is None or rates.meanwhile is not None:
+        return True
+    return rates.without_s < max(lasted_s - stuck_s, lasted_s / 2)
+
+
 def middle_of(since: dt.datetime, until: dt.datetime) -> dt.datetime:
     """Return the instant between two others."""
     return since + (until - since) / 2
@@ -99,6 +105,8 @@ def middle_of(since: dt.datetime, until: dt.datetime) -> dt.datetime:
 
 def _is_more(least: Needed, rates: BacklogRates) -> bool:
     """Return whether even the fastest rate of the night was not enough for the members that were connected."""
+    if rates.members is None:
+        return False
     return least.members > rates.members or least.queues is not None
 
 
@@ -140,9 +148,11 @@ def _bounds(least: Needed, most: Needed | str, topic: str) -> str:
 
 
 def _connected(found: Backlog) -> str:
-    there = found.rates.members
-    if found.rates.without_s >= 1:
-        text = f"members were connected for {found.lasted_s - found.rates.without_s:,.0f} of {found.lasted_s:,.0f} s"
+    there, without_s = found.rates.members, found.rates.without_s
+    if there is None or without_s is None:
+        text = "how many were connected is not known"
+    elif without_s >= 1:
+        text = f"members were connected for {found.lasted_s - without_s:,.0f} of {found.lasted_s:,.0f} s"
     else:
         text = f"{there} {'was' if there == 1 else 'were'} connected"
     return f"{text}, and {STILL}" if found.most == STILL else text
