@@ -84,8 +84,8 @@ def suppose_pulls(source: RowSource, shard: Shard, shared: Supposed, gold: GoldR
     day = DayRows(context.day, source)
     pull = concerned(day.silver("pull", shard), shared.suppositions).filter(context.day.judged)
     if shared.readers is not None:
-        # polars 1 panics in pl.format within when() on frames whose chunks differ.
-        pull = pull.filter(pl.col("consumer_group").is_in(list(shared.readers))).rechunk()
+        pull = pull.filter(pl.col("consumer_group").is_in(list(shared.readers)))
+    pull = pull.rechunk()  # polars 1 panics in pl.format within when() on frames whose chunks differ
     skewed = context.skew.clients if context.skew else []
     counted = supposed_suggestions(
         *(pull, day.silver("consume", shard), day.silver("produce", shard)),
