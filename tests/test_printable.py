@@ -1,4 +1,4 @@
-"""The examples in the modules that make text safe to print."""
+"""The examples in the modules that make text to print."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from types import ModuleType
 
 import pytest
 
-from mqreplay import crash, printable
+from mqreplay import crash, printable, quantity
 from mqreplay.night import file_name
 
 
-@pytest.mark.parametrize("module", [crash, file_name, printable], ids=lambda module: module.__name__)
+@pytest.mark.parametrize("module", [crash, file_name, printable, quantity], ids=lambda module: module.__name__)
 def test_examples(module: ModuleType) -> None:
     result = doctest.testmod(module)
     assert result.attempted

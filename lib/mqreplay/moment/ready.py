@@ -20,6 +20,7 @@ from mqreplay.moment.exposure import exposure_at
 from mqreplay.moment.instant import Recorded
 from mqreplay.moment.queues import queues_at, without_retry_topics
 from mqreplay.moment.state import findings_at
+from mqreplay.quantity import counted
 
 YES, NO, UNDETERMINED = "yes", "no", "undetermined"
 GRAVE: Final = ("warning", "critical")
@@ -123,13 +124,13 @@ def _topics(recorded: Recorded, broker_name: str, at: dt.datetime) -> list[Check
         (pl.col("broker_name") == broker_name) & (pl.col("owners").list.len() > 0)
     )
     groups = queues["consumer_group"].unique().sort().to_list()
-    read = f"{_counted(len(groups), 'group')} read {_counted(queues.height, 'queue')} there{_names(groups)}"
+    read = f"{counted(len(groups), 'group')} read {counted(queues.height, 'queue')} there{_names(groups)}"
     owners = Check("owners", YES, read if groups else "no group reads its queues")
     if last.is_empty():
         why = "no route is recorded: it is not known who else takes the sends"
         return [Check("topics", UNDETERMINED, why), owners]
     if alone:
-        why = f"nobody could send to {_counted(len(alone), 'topic')} meanwhile{_names(alone)}"
+        why = f"nobody could send to {counted(len(alone), 'topic')} meanwhile{_names(alone)}"
         return [Check("topics", NO, why), owners]
     return [Check("topics", YES, "each topic can be sent to on another master"), owners]
 
@@ -166,11 +167,7 @@ def _findings(recorded: Recorded, broker_name: str, at: dt.datetime) -> Check:
     if found.is_empty():
         return Check("findings", YES, "no finding about it is open")
     named = [f"{row['kind']} {row['finding_id'][:8]}" for row in found.to_dicts()]
-    return Check("findings", NO, f"{_counted(len(named), 'finding')} about it open{_names(named)}")
-
-
-def _counted(number: int, one: str) -> str:
-    return f"{number:,} {one}" if number == 1 else f"{number:,} {one}s"
+    return Check("findings", NO, f"{counted(len(named), 'finding')} about it open{_names(named)}")
 
 
 def _names(names: list[str]) -> str:

@@ -13,6 +13,7 @@ from mqreplay.moment.brokers import brokers_at, settings_at
 from mqreplay.moment.instant import Recorded
 from mqreplay.moment.members import members_at
 from mqreplay.moment.queues import queues_at, without_retry_topics
+from mqreplay.quantity import counted
 
 FINDING: Final = (
     "finding_id",
@@ -111,13 +112,13 @@ def _unknown(brokers: pl.DataFrame, members: pl.DataFrame, queues: pl.DataFrame)
     """Return what the frames leave open."""
     found = []
     if unasked := brokers.filter(pl.col("up").is_null()).height:
-        found.append(f"whether {_counted(unasked, 'broker')} answered: nobody asked (mqreplay record does)")
+        found.append(f"whether {counted(unasked, 'broker')} answered: nobody asked (mqreplay record does)")
     if members.is_empty():
         found.append("members of groups: no heartbeat, consumer list or running info up to then")
     if no_end := queues.filter(pl.col("end_offset").is_null()).height:
-        found.append(f"the end of {_counted(no_end, 'queue')}: no poll of topics and no answer to a pull up to then")
+        found.append(f"the end of {counted(no_end, 'queue')}: no poll of topics and no answer to a pull up to then")
     if no_offset := queues.filter(pl.col("committed_ts").is_null()).height:
-        found.append(f"the committed offset of {_counted(no_offset, 'queue')}: no commit or copy of offsets up to then")
+        found.append(f"the committed offset of {counted(no_offset, 'queue')}: no commit or copy of offsets up to then")
     return found
 
 
@@ -131,7 +132,3 @@ def _gaps(recorded: Recorded, at: dt.datetime, group: str | None) -> list[str]:
     columns = ("decision", "consumer_group", "reason")
     rows = mine.select(columns).unique().sort(columns).collect().rows()
     return [": ".join(filter(None, (NAMES[decision], name, reason))) for decision, name, reason in rows]
-
-
-def _counted(number: int, one: str) -> str:
-    return f"{number:,} {one}" if number == 1 else f"{number:,} {one}s"

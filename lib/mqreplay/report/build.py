@@ -13,12 +13,13 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from mqreplay import __version__
+from mqreplay.quantity import counted
 from mqreplay.report.coverage import NAMES, most_helpful
 from mqreplay.report.cursor.places import COLUMNS, TITLES
 from mqreplay.report.data import CAP, MOST_FINDINGS, SEVERITIES, ReportData, Row
 from mqreplay.report.finding_tree import nested
 from mqreplay.report.place_anchor import Place
-from mqreplay.report.text import clock, counted, instant, iso, lasting, number, span, visible, with_code
+from mqreplay.report.text import clock, instant, iso, lasting, number, span, visible, with_code
 from mqreplay.report.verdict import level, verdict
 
 PLACES = (

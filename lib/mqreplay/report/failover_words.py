@@ -6,7 +6,7 @@ import datetime as dt
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from mqreplay.report.text import counted
+from mqreplay.quantity import counted
 
 # What each step says of one and of several name servers, clients or groups, in the order of a failover.
 STEPS: Mapping[str, tuple[str, str]] = {

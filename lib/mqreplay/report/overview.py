@@ -14,9 +14,9 @@ from markupsafe import Markup
 from mqreplay.lake.last_day import of_last_day
 from mqreplay.lake.row_filter import RowFilter
 from mqreplay.lake.warehouse import Warehouse
+from mqreplay.quantity import counted
 from mqreplay.report.build import environment, policy, resource
 from mqreplay.report.data import SEVERITIES, Row
-from mqreplay.report.text import counted
 
 LEVELS: Final = ("failed", "critical", "warning", "unknown", "info", "quiet")  # the worst first
 SHOWN_OF_NIGHT = 3  # findings of one cluster and night in the list

@@ -44,15 +44,6 @@ def number(value: int | None) -> str:
     return "–" if value is None else f"{value:,}"
 
 
-def counted(count: int, one: str, many: str | None = None) -> str:
-    """Return a number and its noun.
-
-    >>> counted(1, "row"), counted(2, "row"), counted(0, "is", "are")
-    ('1 row', '2 rows', '0 are')
-    """
-    return f"{number(count)} {one if count == 1 else many or one + 's'}"
-
-
 def instant(value: dt.datetime | None) -> str:
     """Return an instant to the millisecond.
 

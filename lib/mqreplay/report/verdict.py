@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, Literal
 
+from mqreplay.quantity import counted
 from mqreplay.report.coverage import Coverage, listed, not_judged
 from mqreplay.report.data import SEVERITIES, Row
-from mqreplay.report.text import counted, number
+from mqreplay.report.text import number
 
 MOST_KINDS: Final = 4  # of decisions in the sentence
 Level = Literal["critical", "warning", "unknown", "info", "quiet"]

@@ -9,7 +9,7 @@ from pathlib import Path
 from mqreplay.cli.doctor.kind import LMQ_OFFSETS
 from mqreplay.cli.doctor.on_load import BAK, MOST_BYTES, Start, broker_starts, holding
 from mqreplay.cli.doctor.place import place_of
-from mqreplay.cli.doctor.verdict import Verdict, counted, error_facts, plain
+from mqreplay.cli.doctor.verdict import Verdict, error_facts, plain
 from mqreplay.decode.brokers import decode_brokers
 from mqreplay.decode.client_offsets import decode_client_offsets
 from mqreplay.decode.consumer_offset import (
@@ -28,6 +28,7 @@ from mqreplay.decode.subscription_group import decode_subscription_group
 from mqreplay.decode.text import MARK_BYTES, MAX_BYTES
 from mqreplay.decode.topics import decode_topics
 from mqreplay.errors import DecodeError
+from mqreplay.quantity import counted
 
 Facts = dict[str, object]
 STRANGE = 3  # named keys; others are counted

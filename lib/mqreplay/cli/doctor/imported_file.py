@@ -6,8 +6,9 @@ import datetime as dt
 from collections import Counter
 from pathlib import Path
 
-from mqreplay.cli.doctor.verdict import Verdict, counted
+from mqreplay.cli.doctor.verdict import Verdict
 from mqreplay.errors import DecodeError, InputError
+from mqreplay.quantity import counted
 from mqreplay.record.imports.files.sources import Source, source_of
 from mqreplay.record.imports.logs.log_files import scan_logs
 from mqreplay.record.imports.logs.log_text import OTHER, LineCount, why_no_log

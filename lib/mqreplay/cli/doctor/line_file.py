@@ -6,12 +6,13 @@ from collections import Counter
 
 from mqreplay.cli.doctor.kind import POLLED_OFFSETS
 from mqreplay.cli.doctor.place import Place, place_of
-from mqreplay.cli.doctor.verdict import Verdict, counted
+from mqreplay.cli.doctor.verdict import Verdict
 from mqreplay.decode.jsonl import read_object
 from mqreplay.decode.kinds import KINDS
 from mqreplay.decode.polled_offsets import decode_polled_offsets
 from mqreplay.errors import DecodeError
 from mqreplay.ingest.lines import KEPT, Decoder, LineReader, Refusals, Refused
+from mqreplay.quantity import counted
 
 SHOWN = 5  # bad lines; all are counted
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from mqreplay.cli.doctor.verdict import counted
 from mqreplay.core.consumer_offset_manager import OffsetTable, load
 from mqreplay.core.fastjson.consumer_offset import decode_consumer_offset
 from mqreplay.core.version import BROKER_4
 from mqreplay.errors import RocketMQError
+from mqreplay.quantity import counted
 
 VERSIONS = {"4.9": BROKER_4, "5.3": "5.3.3"}
 MOST_BYTES = 32 * 1024 * 1024  # read token by token like fastjson: about 3 MB per second

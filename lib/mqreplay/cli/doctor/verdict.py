@@ -49,13 +49,3 @@ def plain(error: DecodeError) -> str:
     'cut short'
     """
     return error.detail.removesuffix(TAKE_BAK)
-
-
-def counted(count: int, noun: str) -> str:
-    """Return a number with its noun.
-
-    >>> counted(1, "key"), counted(2_000, "key"), counted(1, "entry"), counted(0, "entry")
-    ('1 key', '2,000 keys', '1 entry', '0 entries')
-    """
-    many = noun[:-1] + "ies" if noun.endswith("ry") else noun + "s"
-    return f"{count:,} {noun if count == 1 else many}"

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from mqreplay.quantity import counted
 from mqreplay.record.network.estate import Estate
 from mqreplay.record.network.topology import Broker
 from mqreplay.record.remoting.connection import Traffic
@@ -21,15 +22,6 @@ class Status:
     requests: int = 0  # at the last line
     polled: set[str] = field(default_factory=set)  # kinds
     lines: Counter[str] = field(default_factory=Counter)  # written lines by kind of record
-
-
-def counted(number: int, one: str) -> str:
-    """Return a number with its noun.
-
-    >>> counted(1, "broker"), counted(1200, "group")
-    ('1 broker', '1,200 groups')
-    """
-    return f"{number:,} {one}{'' if number == 1 else 's'}"
 
 
 def cluster_lines(cluster: str, brokers: Sequence[Broker], silent: Mapping[str, str], has_memory: bool) -> list[str]:

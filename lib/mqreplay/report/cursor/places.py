@@ -7,9 +7,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from mqreplay.quantity import counted
 from mqreplay.report.data import Row
 from mqreplay.report.place_anchor import Place, anchor
-from mqreplay.report.text import clock, counted, number
+from mqreplay.report.text import clock, number
 
 if TYPE_CHECKING:
     from mqreplay.moment.night_states import GroupStates, NightStates

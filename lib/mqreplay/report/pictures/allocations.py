@@ -8,13 +8,13 @@ from itertools import pairwise
 
 import polars as pl
 
+from mqreplay.quantity import counted
 from mqreplay.report.data import Row
 from mqreplay.report.pictures.drawing import Drawing, at
 from mqreplay.report.pictures.night import PictureData
 from mqreplay.report.pictures.owners import KINDS
 from mqreplay.report.pictures.picture import Picture
 from mqreplay.report.pictures.scales import LEFT, PLOT, TimeScale
-from mqreplay.report.text import counted
 
 TITLE = "Allocation before and after each rebalance"
 CAPTION = (

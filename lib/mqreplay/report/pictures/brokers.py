@@ -7,12 +7,13 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
+from mqreplay.quantity import counted
 from mqreplay.report.data import Row
 from mqreplay.report.pictures.drawing import NIGHT_AXIS, Drawing, at
 from mqreplay.report.pictures.night import PictureData
 from mqreplay.report.pictures.picture import Picture
 from mqreplay.report.pictures.scales import LEFT, PLOT, TimeScale, text_width
-from mqreplay.report.text import counted, lasting
+from mqreplay.report.text import lasting
 
 TITLE = "Brokers: up, down and failed over"
 CAPTION = (

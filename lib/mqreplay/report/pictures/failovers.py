@@ -6,13 +6,14 @@ import datetime as dt
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from mqreplay.quantity import counted
 from mqreplay.report.data import Row
 from mqreplay.report.failover_words import STEPS, step_words
 from mqreplay.report.pictures.drawing import Drawing, at
 from mqreplay.report.pictures.night import NightSpan, PictureData
 from mqreplay.report.pictures.picture import Picture
 from mqreplay.report.pictures.scales import LEFT, PLOT, TimeScale
-from mqreplay.report.text import counted, lasting
+from mqreplay.report.text import lasting
 
 TITLE = "Failovers, step by step"
 CAPTION = (

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from mqreplay.quantity import counted
 from mqreplay.report.data import Row
 from mqreplay.report.pictures.drawing import NIGHT_AXIS, Drawing
 from mqreplay.report.pictures.night import PictureData
 from mqreplay.report.pictures.picture import Picture
 from mqreplay.report.pictures.scales import LEFT, PLOT, TimeScale
-from mqreplay.report.text import counted, number
+from mqreplay.report.text import number
 
 TITLE = "Findings over the night"
 CAPTION = "Each mark is a finding, from its start to its end, and leads to it."

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import polars as pl
 
+from mqreplay.quantity import counted
 from mqreplay.report.data import Row
 from mqreplay.report.pictures.drawing import NIGHT_AXIS, Drawing, at
 from mqreplay.report.pictures.night import PictureData
 from mqreplay.report.pictures.picture import Picture
 from mqreplay.report.pictures.queue_ends import ends_of_queues
 from mqreplay.report.pictures.scales import LEFT, PLOT, TimeScale, ValueScale, path_through, round_up, short
-from mqreplay.report.text import counted
 
 TITLE = "Lag of the groups"
 CAPTION = (

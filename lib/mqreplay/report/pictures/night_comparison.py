@@ -8,12 +8,13 @@ from urllib.parse import quote
 
 from markupsafe import Markup
 
+from mqreplay.quantity import counted
 from mqreplay.report.data import SEVERITIES, Row
 from mqreplay.report.pictures.drawing import Drawing
 from mqreplay.report.pictures.night import NightSpan
 from mqreplay.report.pictures.picture import Picture
 from mqreplay.report.pictures.scales import LEFT, PLOT, TimeScale
-from mqreplay.report.text import counted, lasting
+from mqreplay.report.text import lasting
 
 TITLE = "Nights side by side"
 CAPTION = (

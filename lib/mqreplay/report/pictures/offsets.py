@@ -7,13 +7,14 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
+from mqreplay.quantity import counted
 from mqreplay.report.data import Row
 from mqreplay.report.pictures.drawing import NIGHT_AXIS, Drawing, at
 from mqreplay.report.pictures.night import PictureData
 from mqreplay.report.pictures.picture import Picture
 from mqreplay.report.pictures.queue_ends import ends_of_queues
 from mqreplay.report.pictures.scales import LEFT, PLOT, TimeScale, ValueScale, path_through, short
-from mqreplay.report.text import counted, number
+from mqreplay.report.text import number
 
 TITLE = "Offsets of queues"
 CAPTION = (

@@ -9,13 +9,14 @@ from dataclasses import dataclass, field
 import polars as pl
 from markupsafe import Markup
 
+from mqreplay.quantity import counted
 from mqreplay.report.data import Row
 from mqreplay.report.pictures.drawing import NIGHT_AXIS, Drawing, at
 from mqreplay.report.pictures.night import PictureData
 from mqreplay.report.pictures.picture import Picture
 from mqreplay.report.pictures.scales import LEFT, PLOT, TimeScale
 from mqreplay.report.pictures.spans import Span, gaps, merged, overlaps, seconds
-from mqreplay.report.text import counted, lasting
+from mqreplay.report.text import lasting
 
 TITLE = "Owners of queues"
 CAPTION = (

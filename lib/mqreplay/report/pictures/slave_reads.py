@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import polars as pl
 
+from mqreplay.quantity import counted
 from mqreplay.report.pictures.drawing import NIGHT_AXIS, Drawing, at
 from mqreplay.report.pictures.night import PictureData
 from mqreplay.report.pictures.picture import Picture
 from mqreplay.report.pictures.scales import LEFT, PLOT, ByteScale, TimeScale, in_bytes, path_through
-from mqreplay.report.text import counted, number
+from mqreplay.report.text import number
 
 TITLE = "Pulls from master and slave"
 CAPTION = (

@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from mqreplay.errors import DecodeError
+from mqreplay.quantity import counted
 from mqreplay.record.imports.mqadmin.answers import Record
 from mqreplay.record.imports.mqadmin.context import AdminContext
 from mqreplay.record.imports.mqadmin.lists import json_text, section
@@ -135,7 +136,7 @@ def _only_a_list(output: Output, context: AdminContext) -> DecodeError:
             context.remarks[f"mqadmin consumerStatus{of_group}: {line[:200]}"] += 1
     listed = [found for line in output.lines if (found := _LISTED.match(line.strip())) is not None]
     if listed:
-        clients = "1 client" if len(listed) == 1 else f"{len(listed)} clients"
+        clients = counted(len(listed), "client")
         shown = ", ".join(found[1] for found in listed[:3])
         return DecodeError(
             "only_a_list",

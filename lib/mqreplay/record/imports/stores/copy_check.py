@@ -18,6 +18,7 @@ from mqreplay.decode.consumer_offset import (
 from mqreplay.decode.offset_lines import Shape, offset_shape, table_lines
 from mqreplay.decode.text import MARK_BYTES, TAKE_BAK
 from mqreplay.errors import DecodeError
+from mqreplay.quantity import counted
 from mqreplay.record.store_folder import BAK, DECODERS, DELAY_OFFSETS
 
 SHOWN: Final = 3  # names of files, keys or offsets in a note
@@ -96,14 +97,15 @@ class CopyCheck:
             if not (copy.name.endswith(BAK) and copy.moment in self._whole):  # such a .bak is never read
                 by_code[error.code].append((copy.path, error))
         notes = [
-            f"nightly refuses {_files(len(some))}, copied unchanged: {code}: {some[0][1].detail.removesuffix(TAKE_BAK)}"
+            f"nightly refuses {counted(len(some), 'file')}, copied unchanged: {code}: "
+            f"{some[0][1].detail.removesuffix(TAKE_BAK)}"
             f" ({_some([path for path, _ in some])})"
             for code, some in sorted(by_code.items())
         ]
         if self._marked:
             notes.append(
-                f"{_files(len(self._marked))} with a byte order mark, as an editor writes it: brokers and nightly pass "
-                f"over it ({_some(self._marked)})"
+                f"{counted(len(self._marked), 'file')} with a byte order mark, as an editor writes it: brokers and "
+                f"nightly pass over it ({_some(self._marked)})"
             )
         if self._strange:
             keys = _some([repr(key) for key in self._strange])
@@ -115,10 +117,6 @@ class CopyCheck:
             some_offsets = _some([f"{offset} of {key} queue {queue}" for key, queue, offset in self._impossible])
             notes.append(f"offsets that no queue can have, negative or too large; they are kept: {some_offsets}")
         return notes
-
-
-def _files(count: int) -> str:
-    return f"{count:,} {'file' if count == 1 else 'files'}"
 
 
 def _some(names: Sequence[str]) -> str:
