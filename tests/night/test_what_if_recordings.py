@@ -1,4 +1,4 @@
-"""The settings of a night give the night, on recordings of real clusters other than the samples."""
+"""The settings of a night give the night, on every recording of tests/data; the samples are in test_what_if.py."""
 
 from __future__ import annotations
 
@@ -8,7 +8,15 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from mqreplay.decisions.suppositions import RATIO, BrokerSetting, GroupConsumers, GroupStrategy, Supposition
+from mqreplay.decisions.slave_suggestion import SKEWED
+from mqreplay.decisions.suppositions import (
+    RATIO,
+    SLAVE_READ,
+    BrokerSetting,
+    GroupConsumers,
+    GroupStrategy,
+    Supposition,
+)
 from mqreplay.engines.local import LocalEngine
 from mqreplay.lake.row_filter import RowFilter
 from mqreplay.lake.scratch import scratch
@@ -17,27 +25,42 @@ from mqreplay.moment.compare import days_of
 from mqreplay.moment.instant import Recorded, recorded
 from mqreplay.night.what_if import Prediction, predict
 from mqreplay.settings import load_settings
-from tests_shared import run, unpack
+from night.cut import cut, shifted
+from tests_shared import SAMPLE, run, unpack
 
 DATA = Path(__file__).parents[1] / "data"
 SETTINGS = load_settings()
-NAMES = ("quiet-5.3.3", "consumers-4.9.7", "resets-circle-4.9.7", "ratios-5.3.3")
+SETTING_COLUMNS = {RATIO: "access_message_in_memory_max_ratio", SLAVE_READ: "slave_read_enable"}
+# Shares and answers that are decided again with the same result. Recordings of polls have few shares, and no answers.
+UNCHANGED = {
+    "conflicts-5.3.3": (346, 2947),
+    "consumers-4.9.7": (73, 11785),
+    "consumers-5.3.3": (52, 11720),
+    "controller550": (5, 0),
+    "kinds550": (27, 0),
+    "outages-5.3.3": (281, 1726),
+    "polled-5.3.3": (9, 0),
+    "polled-resets-5.3.3": (19, 0),
+    "pop533-proxy": (25, 0),
+    "quiet-4.9.7": (244, 1231),
+    "quiet-5.3.3": (175, 11716),
+    "quiet-joins-5.3.3": (203, 3198),
+    "ratios-5.3.3": (235, 2293),
+    "refusals-4.9.7": (23, 4212),
+    "refusals-5.3.3": (23, 3898),
+    "resets-4.9.7": (630, 2920),
+    "resets-5.3.3": (114, 2542),
+    "resets-circle-4.9.7": (632, 3220),
+    "rocks550": (5, 0),
+    "unregistered533": (0, 0),
+}
+LONG = ("conflicts-5.3.3", "consumers-5.3.3", "polled-5.3.3", "refusals-5.3.3")  # the slowest that have a like
 
 
-@pytest.fixture(scope="module", params=NAMES)
-def recording(request, tmp_path_factory) -> Recorded:
-    folder = tmp_path_factory.mktemp(request.param)
-    with tarfile.open(DATA / f"{request.param}.tar.xz") as archive:
-        unpack(archive, folder / "recording")
-    root = str(folder / "warehouse")
+def replayed(recording: Path, root: Path) -> Recorded:
     for step in ("ingest", "replay"):
-        run(step, root, SETTINGS, lambda what: None, recordings=[str(folder / "recording")])
-    return recorded(Warehouse(root), None)
-
-
-def predicted(night: Recorded, supposed: list[Supposition]) -> Prediction:
-    with LocalEngine(scratch().folder, 1) as engine:
-        return predict(night.warehouse, engine, night.cluster, days_of(night)[-1], SETTINGS, supposed)
+        run(step, str(root), SETTINGS, lambda what: None, recordings=[str(recording)])
+    return recorded(Warehouse(str(root)), None)
 
 
 def judged(night: Recorded, name: str) -> pl.DataFrame:
@@ -45,26 +68,62 @@ def judged(night: Recorded, name: str) -> pl.DataFrame:
     return night.warehouse.read(name, RowFilter(night.cluster, days=frozenset({day}))).collect()
 
 
-def test_the_members_and_strategies_of_the_night_give_its_shares(recording):
-    shares = judged(recording, "gold.allocation")
-    groups = sorted(shares["consumer_group"].unique().to_list())
-    supposed: list[Supposition] = [GroupConsumers(group, 0) for group in groups]
+def as_it_was(night: Recorded) -> list[Supposition]:
+    """Return the members, the strategies and the brokers' settings of a night as suppositions."""
+    shares = judged(night, "gold.allocation")
+    same: list[Supposition] = [GroupConsumers(group, 0) for group in shares["consumer_group"].unique().sort()]
     each = shares.drop_nulls("strategy").group_by("consumer_group").agg(pl.col("strategy").unique())
-    supposed += [GroupStrategy(group, names[0]) for group, names in each.rows() if len(names) == 1]
-    found = predicted(recording, supposed)
-    assert found.decided.filter(pl.col("outcome") == "changed").is_empty()
+    same += [GroupStrategy(group, names[0]) for group, names in each.rows() if len(names) == 1]
+    brokers = night.warehouse.read("silver.broker", RowFilter(night.cluster)).collect()
+    for name, column in SETTING_COLUMNS.items():
+        values = brokers.group_by("broker_name", "broker_id").agg(pl.col(column).drop_nulls().unique())
+        known = [(broker, number, of_broker[0]) for broker, number, of_broker in values.rows() if len(of_broker) == 1]
+        same += [BrokerSetting(name, str(value).lower(), broker, number) for broker, number, value in known]
+        assert known
+    return same
+
+
+def predicted(night: Recorded) -> Prediction:
+    with LocalEngine(scratch().folder, 1) as engine:
+        return predict(night.warehouse, engine, night.cluster, days_of(night)[-1], SETTINGS, as_it_was(night))
+
+
+def assert_same(night: Recorded, found: Prediction) -> tuple[int, int]:
+    """Compare a prediction with its night; return how many shares and answers are unchanged."""
+    shares, answers = judged(night, "gold.allocation"), judged(night, "gold.slave_suggestion")
+    outcomes = dict(found.decided.group_by("outcome").agg(pl.col("rebalances").sum()).rows())
+    assert outcomes.get("changed", 0) == 0
+    assert outcomes.get("undetermined", 0) == shares["expected"].is_null().sum()
     assert set(found.owners["change"]) <= {"kept", "unknown"}
+    pulls = found.pulls.select(pl.sum("pulls", "unchanged", "changed", "undetermined")).row(0, named=True)
+    assert (pulls["pulls"], pulls["changed"]) == (len(answers), 0)
+    assert pulls["undetermined"] == (answers["judgement"] == "undetermined").sum()
+    return outcomes.get("unchanged", 0), pulls["unchanged"]
 
 
-def test_the_ratios_of_the_night_give_its_suggestions(recording):
-    silver = recording.warehouse.read("silver.broker", RowFilter(recording.cluster)).collect()
-    ratios = silver.group_by("broker_name", "broker_id").agg(
-        pl.col("access_message_in_memory_max_ratio").drop_nulls().unique()
-    )
-    same = [
-        BrokerSetting(RATIO, str(each[0]), name, broker_id) for name, broker_id, each in ratios.rows() if len(each) == 1
-    ]
-    answers = judged(recording, "gold.slave_suggestion")
-    assert same
-    assert len(answers) > 0
-    assert predicted(recording, list(same)).pulls["changed"].sum() == 0
+def test_every_recording_is_here() -> None:
+    assert set(UNCHANGED) == {path.name.removesuffix(".tar.xz") for path in DATA.glob("*.tar.xz")}
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.long] if name in LONG else []) for name in UNCHANGED]
+)
+def test_the_settings_of_a_night_give_the_night(name: str, tmp_path: Path) -> None:
+    with tarfile.open(DATA / f"{name}.tar.xz") as archive:
+        unpack(archive, tmp_path / "recording")
+    night = replayed(tmp_path / "recording", tmp_path / "warehouse")
+    assert assert_same(night, predicted(night)) == UNCHANGED[name]
+
+
+# A client of reset-group, whose clock is an hour ahead, for seven minutes of orders-4.9.7.
+CLIENT, HOUR_MS = "10.20.10.1@7316#2543692467679", 3_600_000
+BEGAN_MS, END_MS = 1795228767352 + 290_000, 1795228767352 + 715_000
+
+
+def test_a_wrong_clock_leaves_open_what_it_left_open_in_the_night(tmp_path: Path) -> None:
+    change = shifted(CLIENT, HOUR_MS)
+    source = SAMPLE / "orders-4.9.7"
+    recording = cut(source, tmp_path / "recording", {"reset-group"}, BEGAN_MS, END_MS, change=change)
+    night = replayed(recording, tmp_path / "warehouse")
+    assert (judged(night, "gold.slave_suggestion")["reason"] == SKEWED).sum() > 100
+    assert assert_same(night, predicted(night))[1] > 100

@@ -33,15 +33,19 @@ def supposed_suggestions(
     poll_slack_ms: int,
     skewed: Sequence[str],
     suppositions: Sequence[Supposition],
+    of_day: pl.Expr,
 ) -> pl.DataFrame:
     """Return one row for each group, topic and broker: BY, COUNTS; the arguments are those of `slave_suggestion`.
+
+    Pulls that are not ``of_day`` are evidence alone.
 
     ``to_slave``: answers of the night that suggested a slave; ``to_slave_min`` and ``to_slave_max``: those that would,
     where undetermined ones may or may not. An answer is ``unchanged``, ``changed``, or ``undetermined``: diff is known
     only within bounds, and the supposed memory lies between them.
     """
     evidence = (subscription_group, broker_runtime, poll_slack_ms, skewed)
-    after = slave_suggestion(pull, consume, produce, supposed_brokers(broker, suppositions), *evidence)
+    judged = slave_suggestion(pull, consume, produce, supposed_brokers(broker, suppositions), *evidence)
+    after = judged.filter(of_day)
     recorded, expected = pl.col("recorded_suggest"), pl.col("expected_suggest")
     is_open = expected.is_null()
     counts = {

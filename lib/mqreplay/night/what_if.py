@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from mqreplay.decisions.allocation import JUDGED
+from mqreplay.decisions.slave_suggestion import SKEWED
 from mqreplay.decisions.supposed_shares import COUNTED, LISTS, decided_again, idle_members, lists_seen, supposed_owners
 from mqreplay.decisions.supposed_suggestions import BY, COUNTS
 from mqreplay.decisions.suppositions import (
@@ -92,12 +93,14 @@ def predict(
 ) -> Prediction:
     """Return what a day would have been. ``at``: the lists of groups are those of this instant, not the usual ones.
 
-    ``readers``: only pulls of these groups are decided again.
+    The rows are those of the night: with its lookback, and with the wrong clocks that it found. ``readers``: only pulls
+    of these groups are decided again.
     """
     runner, rows, context = _inputs(warehouse, engine, cluster, day, settings)
     groups = {each.consumer_group for each in suppositions if isinstance(each, GroupStrategy | GroupConsumers)}
     topics = {each.topic for each in suppositions if isinstance(each, TopicQueues)}
-    shared = Supposed(context, tuple(suppositions), groups, topics, at, readers)
+    skewed = _skewed_clients(warehouse, cluster, day)
+    shared = Supposed(context, tuple(suppositions), groups, topics, at, readers, skewed)
     shares = _shares(runner, rows, shared)
     lists = _chosen(shares.lists, at)
     strategies = settings.strategies
@@ -120,12 +123,23 @@ def rebalances_of(
 def _inputs(
     warehouse: Warehouse, engine: Engine, cluster: str, day: dt.date, settings: Settings
 ) -> tuple[PassRunner, DayRows, ReplayContext]:
-    since = dt.datetime.combine(day, dt.time(), dt.UTC)
-    bounds = Day(cluster, day, since, is_first=True)
+    since = dt.datetime.combine(day, dt.time(), dt.UTC) - dt.timedelta(minutes=settings.replay.lookback_minutes)
+    bounds = Day(cluster, day, since, is_first=False)
     runner = engine.pass_runner(warehouse, cluster, day, days_read(warehouse, cluster, day, since))
     rows = DayRows(bounds, runner.source)
     raw = {name: rows.silver(name) for name in TABLES} | {name: rows.described(name) for name in DESCRIPTIONS}
     return runner, rows, ReplayContext(bounds, settings, {}, raw, raw, None)
+
+
+def _skewed_clients(warehouse: Warehouse, cluster: str, day: dt.date) -> list[str]:
+    """Return the clients whose clock was wrong in the night: those whose suggestions it left undetermined for that.
+
+    Whether a suggestion depends on the clock is the same with any setting: diff is, and settings change the memory.
+    """
+    judged = warehouse.read("gold.slave_suggestion", RowFilter(cluster, days=frozenset({day})))
+    return (
+        judged.filter(pl.col("reason") == SKEWED).select("client_id").unique().collect()["client_id"].sort().to_list()
+    )
 
 
 def _supposed_lists(lists: pl.DataFrame, suppositions: Sequence[Supposition]) -> pl.DataFrame:

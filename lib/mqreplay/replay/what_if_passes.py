@@ -26,6 +26,7 @@ class Supposed:
     """The context, what is supposed, and the groups and topics whose rebalances are decided again.
 
     ``until``: lists of later rebalances do not count. ``readers``: pulls of these groups alone; None: of all.
+    ``skewed``: clients whose clock was wrong in the night.
     """
 
     context: ReplayContext
@@ -34,6 +35,7 @@ class Supposed:
     topics: Collection[str] = ()
     until: dt.datetime | None = None
     readers: Collection[str] | None = None
+    skewed: Collection[str] = ()
 
 
 @dataclass(frozen=True)
@@ -63,8 +65,10 @@ def suppose_rebalances(source: RowSource, shard: Shard, shared: Supposed, gold: 
     strategies = shared.context.settings.strategies
     rebalances = see_rebalances(source, shard, shared, gold).rows
     counted = decided_again(rebalances, shared.suppositions, strategies.groups, strategies.virtual_node_cnt)
-    known = rebalances if shared.until is None else rebalances.filter(pl.col("ts") <= shared.until)
-    return SupposedShares(counted, lists_seen(known))
+    if shared.until is None:
+        return SupposedShares(counted, lists_seen(rebalances))
+    has_right_clock = ~pl.col("client_id").is_in(list(shared.skewed))
+    return SupposedShares(counted, lists_seen(rebalances.filter((pl.col("ts") <= shared.until) & has_right_clock)))
 
 
 def see_rebalances(source: RowSource, shard: Shard, shared: Supposed, gold: GoldRows) -> SeenRebalances:
@@ -82,15 +86,14 @@ def suppose_pulls(source: RowSource, shard: Shard, shared: Supposed, gold: GoldR
     """Suggest brokers again for the pulls of some queues."""
     context, tables = shared.context, shared.context.raw
     day = DayRows(context.day, source)
-    pull = concerned(day.silver("pull", shard), shared.suppositions).filter(context.day.judged)
+    pull = concerned(day.silver("pull", shard), shared.suppositions)
     if shared.readers is not None:
         pull = pull.filter(pl.col("consumer_group").is_in(list(shared.readers)))
     pull = pull.rechunk()  # polars 1 panics in pl.format within when() on frames whose chunks differ
-    skewed = context.skew.clients if context.skew else []
     counted = supposed_suggestions(
         *(pull, day.silver("consume", shard), day.silver("produce", shard)),
         *(tables["broker"], tables["subscription_group"], tables["broker_runtime"]),
-        *(context.settings.replay.poll_slack_ms, skewed, shared.suppositions),
+        *(context.settings.replay.poll_slack_ms, sorted(shared.skewed), shared.suppositions, context.day.judged),
     )
     return SupposedPulls(counted)
 
