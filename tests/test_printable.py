@@ -8,10 +8,13 @@ from types import ModuleType
 import pytest
 
 from mqreplay import crash, printable, quantity
+from mqreplay.cli import prediction_text
 from mqreplay.night import file_name
 
 
-@pytest.mark.parametrize("module", [crash, file_name, printable, quantity], ids=lambda module: module.__name__)
+@pytest.mark.parametrize(
+    "module", [crash, file_name, prediction_text, printable, quantity], ids=lambda module: module.__name__
+)
 def test_examples(module: ModuleType) -> None:
     result = doctest.testmod(module)
     assert result.attempted

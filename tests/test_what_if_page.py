@@ -5,6 +5,8 @@ from __future__ import annotations
 import itertools
 import re
 import shlex
+import shutil
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -25,22 +27,38 @@ def answers() -> list[tuple[str, list[str]]]:
     return [(command[0], shown) for command, shown in pairs if re.match("mqreplay (whatif|at|sql|advise)", command[0])]
 
 
-def test_the_page_has_twelve_questions_and_advises() -> None:
-    assert len(re.findall("^## ", PAGE, re.MULTILINE)) == 13
+def test_the_page_has_twelve_questions_advice_and_how_to_check_an_answer() -> None:
+    titles = re.findall("^## (.+)", PAGE, re.MULTILINE)
+    assert (len(titles), titles[-1]) == (14, "Check a prediction")
     assert len(answers()) >= 15
     assert sum(command.startswith("mqreplay advise") for command, _ in answers()) == 3
 
 
+@pytest.fixture(scope="module")
+def warehouse(night: Any, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Return a copy of the samples' warehouse with the predictions that the page stores."""
+    made = tmp_path_factory.mktemp("page") / "warehouse"
+    shutil.copytree(Path(night.root).resolve(), made)
+    for command, _ in answers():
+        if "--save" in command:
+            assert main(arguments(command, str(made))) == 0
+    return str(made)
+
+
+def arguments(command: str, root: str) -> list[str]:
+    return [root if each == WAREHOUSE else each for each in shlex.split(command)[1:]]
+
+
 @pytest.mark.parametrize(("command", "shown"), answers())
 def test_answer(
-    command: str, shown: list[str], night: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    command: str, shown: list[str], warehouse: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(ROOT)
     monkeypatch.setenv("COLUMNS", "100")
     monkeypatch.setenv("NO_COLOR", "1")
-    arguments = shlex.split(command)[1:]
-    assert main([night.root if each == WAREHOUSE else each for each in arguments]) == 0
-    lines = capsys.readouterr().out.replace(night.root, WAREHOUSE).rstrip().splitlines()
+    status = 1 if shown[-1].endswith("the prediction failed") else 0
+    assert main(arguments(command, warehouse)) == status
+    lines = capsys.readouterr().out.replace(warehouse, WAREHOUSE).rstrip().splitlines()
     if shown[-1].strip() == LEFT_OUT:
         shown = shown[:-1]
         lines = lines[: len(shown)]

@@ -54,7 +54,10 @@ UNCHANGED = {
     "rocks550": (5, 0),
     "unregistered533": (0, 0),
 }
-LONG = ("conflicts-5.3.3", "consumers-5.3.3", "polled-5.3.3", "refusals-5.3.3")  # the slowest that have a like
+LONG = (  # the slowest of those that have a like
+    *("conflicts-5.3.3", "consumers-5.3.3", "polled-5.3.3"),
+    *("quiet-5.3.3", "refusals-5.3.3", "resets-circle-4.9.7"),
+)
 
 
 def replayed(recording: Path, root: Path) -> Recorded:

@@ -286,8 +286,7 @@ def _command(args: argparse.Namespace) -> int:
         mcp_command.run(args, settings)
         return DONE
     if args.command == "whatif":
-        whatif_command.run(args, settings)
-        return DONE
+        return whatif_command.run(args, settings)
     if args.command == "explain":
         from mqreplay.cli.explain import print_explanation
 

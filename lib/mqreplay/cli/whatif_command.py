@@ -7,6 +7,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from mqreplay.cli.arguments import add_conf, add_engine, add_warehouse, with_examples
+from mqreplay.cli.exit_status import DONE, FAILED
 from mqreplay.errors import InputError
 
 if TYPE_CHECKING:
@@ -16,7 +17,8 @@ if TYPE_CHECKING:
 DESCRIPTION = (
     "Decide the night again with another setting: which queues would have moved, which readers a broker would have "
     "sent to its slave, what the loss of a master or a reset of offsets would have cost. The same rules decide, on "
-    "other inputs; bounds are given where inputs are bounds. Nothing is changed anywhere."
+    "other inputs; bounds are given where inputs are bounds. Nothing is changed anywhere. `check` compares a stored "
+    "prediction with a later night; exit status 0: no value came outside of its bounds; 1: one did."
 )
 EXAMPLES = with_examples(
     "mqreplay whatif --set ratio=60 --broker broker-a --warehouse warehouse/night",
@@ -24,8 +26,9 @@ EXAMPLES = with_examples(
     "mqreplay whatif --consumers +2 --group order-group --warehouse warehouse/night",
     "mqreplay whatif --queues 16 --topic order-topic --warehouse warehouse/night",
     "mqreplay whatif --lose-master broker-a --at 02:45 --warehouse warehouse/night",
-    "mqreplay whatif check 3f0a --day 2026-11-22 --warehouse warehouse/night",
     "mqreplay whatif --reset-to 02:45 --group pay-group --warehouse warehouse/night",
+    "mqreplay whatif check 3f0a --recording recordings/tonight --warehouse warehouse/night",
+    "mqreplay whatif check 3f0a --day 2026-11-22 --warehouse warehouse/night",
 )
 LOCAL = "local"  # few nights need more than this machine
 RATIO, SLAVE_READ, STRATEGY = "ratio", "slaveReadEnable", "strategy"
@@ -54,24 +57,28 @@ def add(commands: Any) -> None:
     command.add_argument("--reset-to", metavar="TIME", help="the offsets of the group are reset to this time")
     command.add_argument("--drain", action="store_true", help="how long the backlog of the group lasts from --at")
     command.add_argument("--at", metavar="TIME", help="an instant in UTC; without it, the usual lists, or the end")
-    command.add_argument("--day", metavar="DAY", help="the day that is decided again; the last one without it")
+    command.add_argument(
+        "--day", metavar="DAY", help="the day that is decided again, or compared; the last one without it"
+    )
     command.add_argument("--cluster", metavar="NAME", help="the cluster, where the warehouse has several")
     command.add_argument("--save", action="store_true", help="store the answer in gold.prediction; prints its id")
-    text = "check a stored prediction against --day, of this warehouse or of --against: whatif check 3f0a"
+    text = "compare a stored prediction with --recording, --against, or a day of this warehouse: whatif check 3f0a"
     command.add_argument("check", nargs="*", metavar="check PREDICTION", help=text)
-    command.add_argument("--against", metavar="DIR", help="the warehouse of a later recording")
+    later = command.add_mutually_exclusive_group()
+    text = "check: the later recording, a folder as nightly takes; it is replayed into a temporary warehouse"
+    later.add_argument("--recording", metavar="LATER", help=text)
+    later.add_argument("--against", metavar="DIR", help="check: the warehouse of the later recording")
     command.add_argument("--json", action="store_true", help="print one JSON object")
     add_engine(command, LOCAL)
 
 
-def run(args: argparse.Namespace, settings: Settings) -> None:
-    """Print what would have been."""
+def run(args: argparse.Namespace, settings: Settings) -> int:
+    """Print what would have been, or what came of it; return the exit status."""
     from mqreplay.lake.existing import require_warehouse
 
     require_warehouse(args.warehouse)
     if args.check:
-        _check(args)
-        return
+        return _check(args, settings)
     suppositions = suppositions_of(args)
     if not suppositions and not args.lose_master and not args.reset_to and not args.drain:
         options = "--set, --consumers, --queues, --lose-master, --reset-to or --drain"
@@ -93,21 +100,35 @@ def run(args: argparse.Namespace, settings: Settings) -> None:
 
         saved = save(Warehouse(args.warehouse), asked, answer)
     print_whatif(answer, saved, as_json=args.json)
+    return DONE
 
 
-def _check(args: argparse.Namespace) -> None:
-    """Print what came of a stored prediction."""
+def _check(args: argparse.Namespace, settings: Settings) -> int:
+    """Print what came of a stored prediction; return the exit status."""
     if len(args.check) != 2 or args.check[0] != "check":
         raise InputError(
             f"{' '.join(args.check)!r} is no option of whatif; a stored prediction: whatif check PREDICTION"
         )
-    from mqreplay.cli.whatif_text import print_checked
+    if args.set or args.consumers or args.queues or args.lose_master or args.reset_to or args.drain or args.save:
+        raise InputError(
+            "whatif check supposes nothing: besides PREDICTION, it takes --recording or --against, and --day"
+        )
+    from mqreplay.cli.prediction_text import print_checked
     from mqreplay.lake.existing import require_warehouse
-    from mqreplay.night.predictions import check
+    from mqreplay.night.prediction_check import FAILED as PREDICTION_FAILED
+    from mqreplay.night.prediction_check import check, check_recording
 
-    later = args.against or args.warehouse
-    require_warehouse(later)
-    print_checked(check(args.warehouse, args.check[1], later, args.day), as_json=args.json)
+    if args.recording is not None:
+        from mqreplay.cli.progress import Progress
+
+        with Progress(sys.stderr) as progress:
+            found = check_recording(args.warehouse, args.check[1], args.recording, settings, args.day, progress)
+    else:
+        later = args.against or args.warehouse
+        require_warehouse(later)
+        found = check(args.warehouse, args.check[1], later, args.day)
+    print_checked(found, as_json=args.json)
+    return FAILED if found.answer == PREDICTION_FAILED else DONE
 
 
 def suppositions_of(args: argparse.Namespace) -> list[Supposition]:
@@ -134,6 +155,9 @@ def suppositions_of(args: argparse.Namespace) -> list[Supposition]:
 
 def _require_use(args: argparse.Namespace) -> None:
     """Raise InputError for options that nothing uses."""
+    for option, value in (("--recording", args.recording), ("--against", args.against)):
+        if value is not None:
+            raise InputError(f"{option} goes with whatif check PREDICTION")
     names = [text.partition("=")[0] for text in args.set]
     of_brokers = any(name in (RATIO, FULL_RATIO, SLAVE_READ) for name in names)
     if args.broker and not of_brokers:

@@ -25,7 +25,6 @@ from mqreplay.decisions.suppositions import text_of
 from mqreplay.lake.plain_rows import plain_rows
 from mqreplay.moment.drain import ASSUMPTION
 from mqreplay.moment.what_if_moment import LostMaster
-from mqreplay.night.predictions import OTHER, Checked
 from mqreplay.night.what_if import Answer, Prediction
 from mqreplay.printable import json_text, printable
 
@@ -51,28 +50,6 @@ def print_whatif(answer: Answer, saved: str | None = None, *, as_json: bool) -> 
         _print_drain(console, answer.drain)
     if saved is not None:
         console.print(Text(f"  stored as prediction {saved}"))
-
-
-def print_checked(found: Checked, *, as_json: bool) -> None:
-    """Print what came of a prediction on stdout."""
-    if as_json:
-        head = {"prediction_id": found.prediction_id, "supposed": found.supposed, "day": found.day}
-        print(json_text({**head, "judgement": found.judgement, "rows": found.rows}, indent=1, default=str))
-        return
-    console = Console(highlight=False)
-    counts = Counter(row["judgement"] for row in found.rows)
-    numbers = ", ".join(f"{number} {name}" for name, number in sorted(counts.items()))
-    title = f"prediction {found.prediction_id} ({found.supposed}) on {found.day}: {found.judgement}"
-    console.print(Text(printable(title), "bold"), soft_wrap=True)
-    console.print(Text(f"  {numbers}"))
-    for row in found.rows:
-        if row["judgement"] == OTHER:
-            names = (row["consumer_group"], row["topic"], row["broker_name"], row["queue_id"])
-            place = " ".join(str(name) for name in names if name is not None)
-            text = (
-                f"  {row['measure']} of {place}: predicted {row['after_min']} to {row['after_max']}, came {row['came']}"
-            )
-            console.print(Text(printable(text), "red"), soft_wrap=True)
 
 
 def as_plain(answer: Answer) -> dict[str, Any]:
@@ -109,6 +86,9 @@ def _print_prediction(console: Console, found: Prediction) -> None:
 
 
 def _print_owners(console: Console, owners: pl.DataFrame) -> None:
+    if owners.is_empty():
+        console.print(Text("    its members and queues are not known", "yellow"))
+        return
     counts = Counter(owners["change"].to_list())
     at_least, at_most = moved_bounds(owners)
     bounds = f"{at_least}" if at_least == at_most else f"{at_least} to {at_most} (by the ids of the members)"
