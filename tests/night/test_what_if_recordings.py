@@ -123,10 +123,24 @@ CLIENT, HOUR_MS = "10.20.10.1@7316#2543692467679", 3_600_000
 BEGAN_MS, END_MS = 1795228767352 + 290_000, 1795228767352 + 715_000
 
 
-def test_a_wrong_clock_leaves_open_what_it_left_open_in_the_night(tmp_path: Path) -> None:
-    change = shifted(CLIENT, HOUR_MS)
-    source = SAMPLE / "orders-4.9.7"
-    recording = cut(source, tmp_path / "recording", {"reset-group"}, BEGAN_MS, END_MS, change=change)
-    night = replayed(recording, tmp_path / "warehouse")
-    assert (judged(night, "gold.slave_suggestion")["reason"] == SKEWED).sum() > 100
-    assert assert_same(night, predicted(night))[1] > 100
+@pytest.fixture(scope="module")
+def wrong_clock(tmp_path_factory: pytest.TempPathFactory) -> Recorded:
+    folder, change = tmp_path_factory.mktemp("wrong_clock"), shifted(CLIENT, HOUR_MS)
+    recording = cut(SAMPLE / "orders-4.9.7", folder / "recording", {"reset-group"}, BEGAN_MS, END_MS, change=change)
+    return replayed(recording, folder / "warehouse")
+
+
+def test_a_wrong_clock_leaves_open_what_it_left_open_in_the_night(wrong_clock: Recorded) -> None:
+    assert (judged(wrong_clock, "gold.slave_suggestion")["reason"] == SKEWED).sum() > 100
+    assert assert_same(wrong_clock, predicted(wrong_clock))[1] > 100
+
+
+def test_lists_by_a_wrong_clock_are_not_those_of_an_instant(wrong_clock: Recorded) -> None:
+    """The client left before another one was the only member, but says that it was there an hour later."""
+    shares = judged(wrong_clock, "gold.allocation").filter(pl.col("topic") == "pay-topic").sort("rebalance_ts")
+    assert (shares["client_id"][-1], shares["cid_all"].list.len()[-1]) == (CLIENT, 2)
+    with LocalEngine(scratch().folder, 1) as engine:
+        night, same = wrong_clock, [GroupConsumers("reset-group", 0)]
+        found = predict(night.warehouse, engine, night.cluster, days_of(night)[-1], SETTINGS, same, night.last)
+    (clients,) = found.lists.filter(pl.col("topic") == "pay-topic")["cid_all"].to_list()
+    assert clients == ["10.20.10.1@7316#3038955410808"]

@@ -93,7 +93,10 @@ def suppose_pulls(source: RowSource, shard: Shard, shared: Supposed, gold: GoldR
     counted = supposed_suggestions(
         *(pull, day.silver("consume", shard), day.silver("produce", shard)),
         *(tables["broker"], tables["subscription_group"], tables["broker_runtime"]),
-        *(context.settings.replay.poll_slack_ms, sorted(shared.skewed), shared.suppositions, context.day.judged),
+        poll_slack_ms=context.settings.replay.poll_slack_ms,
+        skewed=sorted(shared.skewed),
+        suppositions=shared.suppositions,
+        of_day=context.day.judged,
     )
     return SupposedPulls(counted)
 
