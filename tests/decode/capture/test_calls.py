@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from decode.capture.wire import BROKER, CLIENT, Talk, command, rocketmq_command
-from mqreplay.decode.capture.calls import Calls
+from mqreplay.decode.capture.calls import LATE_US, Calls
 from mqreplay.decode.capture.packets import Segment
 
 
@@ -129,7 +129,7 @@ def test_lost_bytes_are_awaited_and_then_left_out():
 
 
 def test_a_port_used_again_is_another_connection():
-    first, second = Talk(), Talk(now_us=Talk().now_us + 10**6)
+    first, second = Talk(), Talk(seq={CLIENT: 5_000_000}, now_us=Talk().now_us + 10**6)
     sent = [first.ask(b"", begins=True), first.ask(command(11, 1)), second.ask(b"", begins=True)]
     sent += [second.ask(command(11, 1)), second.answer(command(0, 1, flag=1))]
     calls = Calls(sent)
@@ -137,10 +137,37 @@ def test_a_port_used_again_is_another_connection():
     assert calls.connections == 2
 
 
-def test_ended_connection_is_forgotten_and_its_requests_are_returned():
-    talk = Talk()
-    sent = [talk.ask(command(11, 1)), talk.ask(b"", ends=True), talk.answer(b"", ends=True), Talk().ask(command(11, 9))]
+def test_requests_of_an_ended_connection_are_returned_before_those_of_the_next():
+    talk, later = Talk(), Talk(seq={CLIENT: 5_000_000})
+    sent = [talk.ask(command(11, 1)), talk.ask(b"", ends=True), talk.answer(b"", ends=True), later.ask(command(11, 9))]
     assert [(c.connection, c.request.opaque) for c in Calls(sent)] == [(1, 1), (2, 9)]
+
+
+def ended_talk() -> list[Segment]:
+    """A connection from its SYN to its end, with a pull and its answer."""
+    talk = Talk()
+    return [
+        *(talk.ask(b"", begins=True), talk.answer(b"", begins=True)),
+        *(talk.ask(command(11, 1)), talk.answer(command(0, 1, flag=1))),
+        *(talk.ask(b"", ends=True), talk.answer(b"", ends=True)),
+    ]
+
+
+@given(st.data())
+def test_a_call_counts_once_however_late_its_packets_come_again(data):
+    """As of a second interface or host, also after the end of the connection."""
+    sent = ended_talk()
+    again = [(data.draw(st.integers(place, len(sent))), one) for place, one in enumerate(sent)]
+    order = sorted([*enumerate(sent), *again], key=lambda placed: placed[0])
+    calls = Calls([one for _, one in order])
+    assert commands_of(calls) == [(CLIENT, 11, 1, b"", (0, b""))]
+    assert calls.connections == 1
+
+
+def test_ports_used_again_later_are_another_connection_even_without_its_syn():
+    first, later = ended_talk(), Talk(now_us=Talk().now_us + 2 * LATE_US)
+    calls = Calls([*first, later.ask(command(11, 2))])
+    assert [(c.connection, c.request.opaque) for c in calls] == [(1, 1), (2, 2)]
 
 
 @given(st.lists(st.tuples(st.booleans(), st.binary(max_size=60), st.integers(0, 20)), max_size=30))

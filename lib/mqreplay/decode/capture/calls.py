@@ -1,6 +1,9 @@
 """Requests with their answers, of all connections of a capture. Source: NettyRemotingAbstract (responseTable).
 
 The state is bounded: connections, bytes of segments and of unfinished commands, open requests. Dropped data is counted.
+
+A packet may come again: sent again, or captured on a second interface or host. It adds no call, also not after the end
+of its connection.
 """
 
 from __future__ import annotations
@@ -18,15 +21,24 @@ from mqreplay.decode.capture.streams import Piece, Stream
 MOST_CONNECTIONS: Final = 20_000  # open connections; a broker has some thousands
 MOST_BYTES: Final = 64 * 1024 * 1024  # bytes of waiting segments and unfinished commands
 MOST_REQUEST_BYTES: Final = 64 * 1024 * 1024  # bytes of open requests
+# Twice the longest life of a segment (RFC 9293, 3.4.2): until then, ports are not used again.
+LATE_US: Final = 240 * 10**6
 # Bytes of memory of a request without its texts and body, and of each field.
 _REQUEST_BYTES, _FIELD_BYTES = 900, 150
+
+
+# Why a capture has no answer to a request.
+ASKER_CLOSED: Final = "the client closed the connection first, or was killed"
+ASKED_CLOSED: Final = "the broker closed the connection first, or was killed"
+STILL_OPEN: Final = "no answer until the capture, or the connection, ended"
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
     """A request and its answer; None for a one-way request, or if the capture lacks it.
 
-    ``connection`` numbers connections in order of appearance; ``asker`` and ``asked`` are ``host:port``.
+    ``connection`` numbers connections in order of appearance; ``asker`` and ``asked`` are ``host:port``. ``unanswered``
+    says why a request that wants an answer has none.
     """
 
     connection: int
@@ -34,16 +46,18 @@ class Call:
     asked: str
     request: Command
     response: Command | None
+    unanswered: str | None = None
 
 
 class Side:
-    """The data that one end of a connection sends."""
+    """The data that one end of a connection sends. ``first_seq`` is that of its SYN; None if the capture lacks it."""
 
-    __slots__ = ("reader", "spoke", "stream")
+    __slots__ = ("first_seq", "reader", "spoke", "stream")
 
     def __init__(self) -> None:
         """Start without data."""
         self.stream, self.reader, self.spoke = Stream(), CommandReader(), False
+        self.first_seq: int | None = None
 
 
 class Connection:
@@ -55,7 +69,7 @@ class Connection:
         """Take ``number``, which distinguishes connections, also with the same ports."""
         self.number, self.ends = number, ends
         self.sides: dict[str, Side] = {}
-        self.ended: set[str] = set()
+        self.ended: dict[str, None] = {}  # the ends that closed it, in order
         self.waiting_bytes = 0
         self._waiting: dict[tuple[str, int], tuple[str, Command]] = {}  # by asker and opaque
 
@@ -74,22 +88,41 @@ class Connection:
         """Return the number of commands of both ends with an incomplete header."""
         return sum(side.reader.cut for side in self.sides.values())
 
+    def begins_again(self, segment: Segment) -> bool:
+        """Return whether a SYN is the one that began this connection, seen again."""
+        side = self.sides.get(segment.source)
+        return segment.begins and side is not None and side.first_seq == segment.seq
+
+    def has(self, segment: Segment) -> bool:
+        """Return whether all of a segment was taken before."""
+        side = self.sides.get(segment.source)
+        if segment.begins or side is None:
+            return self.begins_again(segment)
+        return side.stream.has(segment)
+
     def take(self, segment: Segment) -> Iterator[Call]:
         """Yield the calls that end with this segment."""
         side = self.sides.get(segment.source)
         if side is None:
             side = self.sides[segment.source] = Side()
-        if segment.begins and not side.spoke:
-            side.reader.begin()
+        if segment.begins:
+            side.first_seq = segment.seq
+            if not side.spoke:
+                side.reader.begin()
         side.spoke = side.spoke or segment.length > 0
         yield from self._calls(side, side.stream.take(segment), segment.source, segment.target)
         if segment.ends:
-            self.ended.add(segment.source)
+            self.ended[segment.source] = None
 
     def rest(self) -> Iterator[Call]:
         """Yield the calls that were never answered."""
         yield from self._late()
         yield from self.give_up_requests(len(self._waiting))
+
+    def forget(self) -> None:
+        """Keep only which segments were taken."""
+        for side in self.sides.values():
+            side.reader = CommandReader()
 
     def give_up_bytes(self) -> Iterator[Call]:
         """Drop waiting segments and unfinished commands."""
@@ -101,7 +134,13 @@ class Connection:
         """Yield the oldest requests as calls without an answer."""
         for key in list(islice(self._waiting, count)):
             asked, request = self._forget(key)
-            yield Call(self.number, key[0], asked, request, None)
+            yield Call(self.number, key[0], asked, request, None, self._why_unanswered(asked))
+
+    def _why_unanswered(self, asked: str) -> str:
+        first = next(iter(self.ended), None)
+        if first is None:
+            return STILL_OPEN
+        return ASKED_CLOSED if first == asked else ASKER_CLOSED
 
     @property
     def requests(self) -> int:
@@ -144,6 +183,8 @@ class Calls:
         """Take ``segments`` in the order of the capture."""
         self._segments = segments
         self._going: OrderedDict[tuple[str, str], Connection] = OrderedDict()  # the last active one is the last
+        self._ended: OrderedDict[tuple[str, str], tuple[int, Connection]] = OrderedDict()  # with the time of the end
+        self._now_us = 0
         self._held = self._waiting = 0
         self.connections = self.cut = self.dropped = self.unanswered = 0
 
@@ -152,12 +193,15 @@ class Calls:
         for segment in self._segments:
             source, target = segment.source, segment.target
             ends = (source, target) if source <= target else (target, source)
+            self._now_us = max(self._now_us, segment.ts_us)
             connection = self._going.get(ends)
             if segment.begins and connection is not None and connection.spoke:
+                if connection.begins_again(segment):
+                    continue
                 yield from self._end(connection)
                 connection = None
             if connection is None:
-                if not (segment.length or segment.begins):
+                if not (segment.length or segment.begins) or self._is_late(ends, segment):
                     continue
                 if len(self._going) >= MOST_CONNECTIONS:
                     idle = next(iter(self._going.values()))
@@ -183,11 +227,21 @@ class Calls:
         self._held += connection.held - held
         self._waiting += connection.waiting_bytes - waiting
 
+    def _is_late(self, ends: tuple[str, str], segment: Segment) -> bool:
+        """Return whether a connection that has ended had the segment."""
+        ended_us, connection = self._ended.get(ends, (0, None))
+        return connection is not None and self._now_us - ended_us <= LATE_US and connection.has(segment)
+
     def _end(self, connection: Connection) -> Iterator[Call]:
         del self._going[connection.ends]
         yield from self._counted(connection, connection.rest())
         self._held -= connection.held
         self.cut += connection.cut
+        connection.forget()
+        self._ended[connection.ends] = self._now_us, connection
+        self._ended.move_to_end(connection.ends)
+        if len(self._ended) > MOST_CONNECTIONS:
+            self._ended.popitem(last=False)
 
     def _give_up_bytes(self) -> Iterator[Call]:
         """Drop half of the waiting bytes, from the connections that hold the most."""

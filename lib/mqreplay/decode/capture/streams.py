@@ -37,6 +37,12 @@ class Stream:
         self._ahead: dict[int, Segment] = {}  # by the position of the first byte
         self._order: list[int] = []  # the same positions as a heap
 
+    def has(self, segment: Segment) -> bool:
+        """Return whether all bytes of a segment were taken before."""
+        if self._next is None:
+            return not segment.length
+        return (self._next - segment.seq - segment.length) % 2**32 < 2**31
+
     def take(self, segment: Segment) -> Iterator[Piece]:
         """Return the bytes that are complete with this segment."""
         if segment.begins:

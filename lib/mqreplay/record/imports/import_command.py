@@ -8,7 +8,7 @@ from __future__ import annotations
 import datetime as dt
 import os
 import zoneinfo
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,16 +19,18 @@ from mqreplay.local_files import check_on_disk
 from mqreplay.printable import json_text
 from mqreplay.record.imports.brokers.broker_names import BrokerNames, broker_of_option
 from mqreplay.record.imports.brokers_file import BrokersFile
+from mqreplay.record.imports.captures.captured_pulls import CapturedPulls
 from mqreplay.record.imports.captures.unpack import Captures
 from mqreplay.record.imports.described_brokers import described_brokers
 from mqreplay.record.imports.files.imported_files import ImportedFiles, gather, why_unreadable
 from mqreplay.record.imports.files.layout import CAPTURE, RECORDS, SNAPSHOT, TEXT
-from mqreplay.record.imports.files.sources import Source, Writer
+from mqreplay.record.imports.files.sources import Source
 from mqreplay.record.imports.import_report import ImportReport
 from mqreplay.record.imports.logs.import_logs import import_logs
 from mqreplay.record.imports.logs.log_files import LogScan, scan_logs
 from mqreplay.record.imports.logs.log_identity import brokers_in_logs
 from mqreplay.record.imports.logs.log_text import why_no_log
+from mqreplay.record.imports.merging_writer import MergingWriter
 from mqreplay.record.imports.missing_evidence import missing_evidence
 from mqreplay.record.imports.mqadmin.admin import Admin
 from mqreplay.record.imports.mqadmin.output_files import NO_OUTPUT, NO_USE, TOO_LARGE, AdminOutputs
@@ -126,6 +128,7 @@ class ImportRun:
     names: BrokerNames
     configs: dict[str, tuple[str, int]] = field(default_factory=dict)
     captures: dict[str, Source] = field(default_factory=dict)  # by the file that is read
+    captured: CapturedPulls = field(default_factory=CapturedPulls)
     instants: list[int] = field(default_factory=list)
     of_outputs: list[int] = field(default_factory=list)
 
@@ -182,8 +185,9 @@ class ImportRun:
         into = MergingWriter(self.writer, self.report, frozenset())
         for stem, fields in found.records():
             into.append(stem, fields)
+            self.captured.add(stem, fields)
         self.report.left_out += found.done.left_out
-        self.report.notes += [_renamed(text, self.captures) for text in found.done.torn]
+        self.report.notes += [_renamed(text, self.captures) for text in (*found.done.torn, *found.done.notes)]
         paths = ", ".join(source.path for source in self.captures.values())
         what = "packet capture" if len(self.captures) == 1 else "packet captures, read together"
         self.report.recognised.append((paths, what, into.count))
@@ -215,7 +219,7 @@ class ImportRun:
                 if named is not None:
                     known[folder] = named
         span = (min(self.instants), max(self.instants)) if self.instants else None
-        into = MergingWriter(self.writer, self.report, SEVERAL_SOURCES)
+        into = MergingWriter(self.writer, self.report, SEVERAL_SOURCES, self.captured)
         found = import_logs(scan, into, self.zone_option, known, span)
         self.report.recognised += found.recognised
         self.report.not_recognised += found.not_recognised
@@ -275,24 +279,6 @@ class ImportRun:
             logs_help,
             report.out,
         )
-
-
-class MergingWriter:
-    """A writer that adds records to a copied recording, but no events that the recording already has."""
-
-    def __init__(self, writer: Writer, report: ImportReport, welcome: frozenset[str]) -> None:
-        """Take ``welcome``: kinds whose records name their source, or whose records are each a new observation."""
-        self._writer, self._report = writer, report
-        self._there = {name.partition(".")[0] for name in report.taken_over} - welcome
-        self.count = 0
-
-    def append(self, stem: str, record: Mapping[str, object]) -> None:
-        """Write a record, unless the recording already has its kind."""
-        if stem in self._there:
-            self._report.left_out[f"records of {stem}: the copied recording has its own"] += 1
-        else:
-            self._writer.append(stem, record)
-            self.count += 1
 
 
 def _renamed(text: str, captures: dict[str, Source]) -> str:

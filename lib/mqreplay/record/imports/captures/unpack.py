@@ -12,45 +12,44 @@ import fcntl
 import gzip
 import json
 import os
-import zlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO, TextIO, cast
+from typing import Any, TextIO
 
 from mqreplay.decode.capture.calls import Call, Calls
 from mqreplay.decode.capture.cluster import CapturedCluster
 from mqreplay.decode.capture.lines import Cut, Unnamed, record_of
 from mqreplay.decode.capture.names import Names
-from mqreplay.decode.capture.packets import Segment, segments
-from mqreplay.errors import DecodeError, InputError, OwnDiskError, UnreadableInput
+from mqreplay.errors import DecodeError, InputError, OwnDiskError
 from mqreplay.local_files import check_on_disk, output_folder
 from mqreplay.machine_failures import is_machine_failure
 from mqreplay.printable import printable
 from mqreplay.record.durable import UNFINISHED
 from mqreplay.record.imports.brokers.broker_names import BrokerNames
 from mqreplay.record.imports.brokers_file import BrokersFile
-from mqreplay.record.imports.files.sources import open_input
+from mqreplay.record.imports.captures.capture_files import all_segments, in_order
 from mqreplay.record.own_files import open_own, own_disk
 from mqreplay.recording_files import RECORD_TABLES, classify
 
 JOURNAL = f"unpack{UNFINISHED}"
 REASONS = 100  # reasons for skipped data that are printed; a reason may name an address
-GZIP = b"\x1f\x8b"
+PULLS = "pull_log"
 BROKERS = "brokers.json"
 WRITTEN = (*(f"{stem}.jsonl.gz" for stem in RECORD_TABLES), BROKERS)
 
 
 @dataclass
 class Unpacked:
-    """The result of unpacking captures: records by kind, and the data without a record."""
+    """The result of unpacking captures: records by kind, the data without a record, and notes for the user."""
 
     records: Counter[str] = field(default_factory=Counter)
     left_out: Counter[str] = field(default_factory=Counter)
     torn: list[str] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)  # on brokers.json
+    unanswered: Counter[str] = field(default_factory=Counter)  # pulls by the reason
+    notes: list[str] = field(default_factory=list)
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
@@ -63,16 +62,18 @@ class Captures:
 
     def __init__(self, captures: Sequence[str]) -> None:
         """Read the captures once for names. Raises InputError for a file that is not a capture."""
-        self._files = _in_order(captures)
+        self._files = in_order(captures)
         self.cluster = CapturedCluster()
-        self._names = Names(self.cluster.watch(Calls(_all_segments(self._files, Unpacked()))))
+        self._names = Names(self.cluster.watch(Calls(all_segments(self._files, []))))
         self.done = Unpacked()
 
     def records(self) -> Iterator[tuple[str, dict[str, object]]]:
         """Yield the kind and the fields of each record."""
-        calls = Calls(_all_segments(self._files, self.done))
+        calls = Calls(all_segments(self._files, self.done.torn))
         for call in calls:
             if (found := _record(call, self._names, self.done)) is not None:
+                if found[0] == PULLS and call.unanswered is not None:
+                    self.done.unanswered[call.unanswered] += 1
                 yield found
         counts = {
             "commands that tcpdump cut or lost: capture with -s 0": calls.cut - calls.dropped,
@@ -80,6 +81,8 @@ class Captures:
             "answers that were given up: too many open requests at the same time": calls.unanswered,
         }
         self.done.left_out += Counter({what: count for what, count in counts.items() if count})
+        if self.done.unanswered:
+            self.done.notes.append(_unanswered_note(self.done.unanswered))
 
 
 def unpack(captures: Sequence[str], folder: str, out: TextIO, as_json: bool = False) -> None:
@@ -93,46 +96,6 @@ def unpack(captures: Sequence[str], folder: str, out: TextIO, as_json: bool = Fa
     found = Captures(captures)
     _write(found, into)
     print(json.dumps(found.done.as_dict(), indent=1) if as_json else _summary(found.done, folder), file=out)
-
-
-def _in_order(captures: Sequence[str]) -> list[str]:
-    """Return the captures sorted by first packet: the names of tcpdump's rotated files do not sort by time."""
-    firsts = []
-    for path in captures:
-        first = None
-        try:
-            with _open(path) as stream:
-                first = next(segments(stream), None)
-        except EOFError:
-            pass
-        except DecodeError as error:
-            if error.code != "torn":
-                raise InputError(f"{path} is not a readable packet capture: {error.detail}") from None
-        firsts.append((first.ts_us if first else 0, path))
-    return [path for _, path in sorted(firsts)]
-
-
-@contextmanager
-def _open(path: str) -> Iterator[BinaryIO]:
-    """Return a capture's bytes, uncompressed. Raises InputError if they cannot be read or are damaged."""
-    try:
-        with open_input(path) as raw:
-            gzipped = raw.peek(len(GZIP)).startswith(GZIP)
-            yield cast(BinaryIO, gzip.GzipFile(fileobj=raw)) if gzipped else raw
-    except (gzip.BadGzipFile, zlib.error) as error:
-        raise InputError(f"{path} is damaged: {error}; copy it again") from None
-    except UnreadableInput as error:
-        raise InputError(f"{path} cannot be read: {error.trouble}") from None
-
-
-def _all_segments(files: Sequence[str], done: Unpacked) -> Iterator[Segment]:
-    for path in files:
-        try:
-            with _open(path) as stream:
-                yield from segments(stream)
-        except (DecodeError, EOFError) as error:
-            detail = error.detail if isinstance(error, DecodeError) else str(error)
-            done.torn.append(f"{path}: {detail}; the packets before it were read")
 
 
 def _write(captures: Captures, folder: Path) -> None:
@@ -273,6 +236,16 @@ def _record(call: Call, names: Names, done: Unpacked) -> tuple[str, dict[str, ob
     except DecodeError as error:
         done.left_out[f"answers that do not match their requests ({error.code})"] += 1
     return None
+
+
+def _unanswered_note(counts: Counter[str]) -> str:
+    """Return why pulls have no answer. A hook in the client logs a pull when its call ends.
+
+    >>> _unanswered_note(Counter({"the broker closed the connection first, or was killed": 3}))
+    'pulls without an answer, which hooks may lack: the broker closed the connection first, or was killed (3)'
+    """
+    reasons = "; ".join(f"{reason} ({count:,})" for reason, count in sorted(counts.items()))
+    return f"pulls without an answer, which hooks may lack: {reasons}"
 
 
 def _summary(done: Unpacked, folder: str) -> str:
