@@ -23,6 +23,7 @@ from mqreplay.decode.capture.calls import Call, Calls
 from mqreplay.decode.capture.cluster import CapturedCluster
 from mqreplay.decode.capture.lines import Cut, Unnamed, record_of
 from mqreplay.decode.capture.names import Names
+from mqreplay.decode.capture.translated import TranslatedCalls
 from mqreplay.errors import DecodeError, InputError, OwnDiskError
 from mqreplay.local_files import check_on_disk, output_folder
 from mqreplay.machine_failures import is_machine_failure
@@ -70,7 +71,11 @@ class Captures:
     def records(self) -> Iterator[tuple[str, dict[str, object]]]:
         """Yield the kind and the fields of each record."""
         calls = Calls(all_segments(self._files, self.done.torn))
+        translated = TranslatedCalls()
         for call in calls:
+            if translated.repeats(call, self._names.client(call.connection)):
+                self.done.left_out["requests seen again after a translation of addresses: they count once"] += 1
+                continue
             if (found := _record(call, self._names, self.done)) is not None:
                 if found[0] == PULLS and call.unanswered is not None:
                     self.done.unanswered[call.unanswered] += 1
