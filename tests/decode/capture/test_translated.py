@@ -47,6 +47,15 @@ def test_other_pulls_of_the_same_offset_count(other: list[Segment]) -> None:
     assert pulls_of(talk_of("c", "10.0.0.1:40000"), other) == 2
 
 
+def test_brokers_number_their_requests_each() -> None:
+    """Two brokers notify a client of a new member at once, with the same number (in the sample: four times)."""
+    talks = [Talk("10.0.0.1:40000", "10.0.0.8:10911"), Talk("10.0.0.1:40001", "10.0.0.9:10911")]
+    sent = [segment for talk in talks for segment in (talk.ask(heartbeat("c", 1)), talk.answer(command(40, 7, 2)))]
+    names, seen = Names(Calls(sent)), TranslatedCalls()
+    notified = [call for call in Calls(sent) if call.request.code == 40]
+    assert [seen.repeats(call, names.client(call.connection)) for call in notified] == [False, False]
+
+
 def test_only_the_last_calls_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(translated, "MOST_RECENT", 1)
     first, second = talk_of("c", "10.0.0.1:40000"), talk_of("c", "192.168.0.1:61000", after_us=5_000)

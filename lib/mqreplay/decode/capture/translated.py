@@ -1,6 +1,6 @@
 """Calls that a capture of several interfaces has on two connections: before and after a translation of addresses (NAT).
 
-A client numbers its requests (RemotingCommand#opaque), and does not send one twice.
+A process numbers its requests (RemotingCommand#opaque), and does not send one twice.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections.abc import Hashable
 from typing import Final
 
 from mqreplay.decode.capture.calls import Call
+from mqreplay.decode.capture.codes import FROM_BROKERS
 
 NEAR_US: Final = 10_000  # a host forwards a packet within microseconds
 MOST_RECENT: Final = 10_000  # calls
@@ -24,11 +25,12 @@ class TranslatedCalls:
         self._recent: OrderedDict[Hashable, tuple[int, int]] = OrderedDict()
 
     def repeats(self, call: Call, client_id: str | None) -> bool:
-        """Return whether another connection of the client has had the same request at the same time."""
+        """Return whether another connection of the client had the same request at the same time."""
         if client_id is None:
             return False
         request = call.request
-        key = (client_id, request.code, request.opaque, hash(request.body), tuple(request.ext.items()))
+        broker = call.asker if request.code in FROM_BROKERS else None
+        key = (client_id, broker, request.code, request.opaque, hash(request.body), tuple(request.ext.items()))
         connection, begin_us = self._recent.get(key, (call.connection, 0))
         if connection != call.connection and abs(begin_us - request.begin_us) <= NEAR_US:
             return True
