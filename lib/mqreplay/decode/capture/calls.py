@@ -25,8 +25,6 @@ MOST_REQUEST_BYTES: Final = 64 * 1024 * 1024  # bytes of open requests
 LATE_US: Final = 240 * 10**6
 # Bytes of memory of a request without its texts and body, and of each field.
 _REQUEST_BYTES, _FIELD_BYTES = 900, 150
-
-
 # Why a capture has no answer to a request.
 ASKER_CLOSED: Final = "the client closed the connection first, or was killed"
 ASKED_CLOSED: Final = "the broker closed the connection first, or was killed"
@@ -120,7 +118,7 @@ class Connection:
         yield from self.give_up_requests(len(self._waiting))
 
     def forget(self) -> None:
-        """Keep only which segments were taken."""
+        """Drop the unfinished commands; `has` still knows which segments were taken."""
         for side in self.sides.values():
             side.reader = CommandReader()
 

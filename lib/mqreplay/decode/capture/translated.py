@@ -6,7 +6,6 @@ A process numbers its requests (RemotingCommand#opaque), and does not send one t
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Hashable
 from typing import Final
 
 from mqreplay.decode.capture.calls import Call
@@ -17,12 +16,12 @@ MOST_RECENT: Final = 10_000  # calls
 
 
 class TranslatedCalls:
-    """The last calls of named clients. Both copies of a call end within `NEAR_US`, with few calls between them."""
+    """The last calls of named clients. Both copies of a request begin within `NEAR_US`, with few calls between them."""
 
     def __init__(self) -> None:
         """Start without a call."""
-        # Connection and begin of the request; without bodies, which may be large.
-        self._recent: OrderedDict[Hashable, tuple[int, int]] = OrderedDict()
+        # Connection and begin by the hash of a request, which may be large.
+        self._recent: OrderedDict[int, tuple[int, int]] = OrderedDict()
 
     def repeats(self, call: Call, client_id: str | None) -> bool:
         """Return whether another connection of the client had the same request at the same time."""
@@ -30,7 +29,7 @@ class TranslatedCalls:
             return False
         request = call.request
         broker = call.asker if request.code in FROM_BROKERS else None
-        key = (client_id, broker, request.code, request.opaque, hash(request.body), tuple(request.ext.items()))
+        key = hash((client_id, broker, request.code, request.opaque, request.body, tuple(request.ext.items())))
         connection, begin_us = self._recent.get(key, (call.connection, 0))
         if connection != call.connection and abs(begin_us - request.begin_us) <= NEAR_US:
             return True

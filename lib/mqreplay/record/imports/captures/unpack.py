@@ -73,13 +73,15 @@ class Captures:
         calls = Calls(all_segments(self._files, self.done.torn))
         translated = TranslatedCalls()
         for call in calls:
+            if (found := _record(call, self._names, self.done)) is None:
+                continue
+            # Of two copies one may have the address of a broker that nothing names: it gives no record.
             if translated.repeats(call, self._names.client(call.connection)):
                 self.done.left_out["requests seen again after a translation of addresses: they count once"] += 1
                 continue
-            if (found := _record(call, self._names, self.done)) is not None:
-                if found[0] == PULLS and call.unanswered is not None:
-                    self.done.unanswered[call.unanswered] += 1
-                yield found
+            if found[0] == PULLS and call.unanswered is not None:
+                self.done.unanswered[call.unanswered] += 1
+            yield found
         counts = {
             "commands that tcpdump cut or lost: capture with -s 0": calls.cut - calls.dropped,
             "incomplete commands that were given up: too many at the same time": calls.dropped,
