@@ -26,9 +26,9 @@ LATE_US: Final = 240 * 10**6
 # Bytes of memory of a request without its texts and body, and of each field.
 _REQUEST_BYTES, _FIELD_BYTES = 900, 150
 # Why a capture has no answer to a request.
-ASKER_CLOSED: Final = "the client closed the connection first, or was killed"
-ASKED_CLOSED: Final = "the broker closed the connection first, or was killed"
-STILL_OPEN: Final = "no answer until the capture, or the connection, ended"
+ASKER_CLOSED: Final = "the client ended the connection first, or was killed"
+ASKED_CLOSED: Final = "the broker ended the connection first, or was killed"
+STILL_OPEN: Final = "no packet ends the connection"
 
 
 @dataclass(frozen=True, slots=True)

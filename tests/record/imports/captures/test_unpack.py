@@ -78,8 +78,8 @@ def test_what_it_tells(unpacked):
         ["brokers.json", *(f"{stem}.jsonl.gz" for stem in reported["records"])]
     )
     assert reported["notes"] == [
-        "pulls without an answer, which hooks may lack: no answer until the capture, or the connection, ended (59); "
-        "the client closed the connection first, or was killed (41)",
+        "100 pulls have no answer: no packet ends the connection (59), "
+        "the client ended the connection first, or was killed (41)",
         "brokers.json names the cluster DefaultCluster",
     ]
     brokers = decode_brokers((folder / "brokers.json").read_bytes())

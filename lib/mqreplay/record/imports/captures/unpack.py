@@ -246,13 +246,14 @@ def _record(call: Call, names: Names, done: Unpacked) -> tuple[str, dict[str, ob
 
 
 def _unanswered_note(counts: Counter[str]) -> str:
-    """Return why pulls have no answer. A hook in the client logs a pull when its call ends.
+    """Return why pulls have no answer. A hook in a client logs a pull when its call ends, which a kill prevents.
 
-    >>> _unanswered_note(Counter({"the broker closed the connection first, or was killed": 3}))
-    'pulls without an answer, which hooks may lack: the broker closed the connection first, or was killed (3)'
+    >>> _unanswered_note(Counter({"the broker was killed": 1, "the client was killed": 2}))
+    '3 pulls have no answer: the client was killed (2), the broker was killed (1)'
     """
-    reasons = "; ".join(f"{reason} ({count:,})" for reason, count in sorted(counts.items()))
-    return f"pulls without an answer, which hooks may lack: {reasons}"
+    total = counts.total()
+    pulls = "1 pull has no answer" if total == 1 else f"{total:,} pulls have no answer"
+    return f"{pulls}: {', '.join(f'{reason} ({count:,})' for reason, count in counts.most_common())}"
 
 
 def _summary(done: Unpacked, folder: str) -> str:
