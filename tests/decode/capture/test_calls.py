@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from decode.capture.wire import BROKER, CLIENT, Talk, command, rocketmq_command
-from mqreplay.decode.capture.calls import LATE_US, Calls
+from mqreplay.decode.capture.calls import ASKED_CLOSED, ASKER_CLOSED, LATE_US, STILL_OPEN, Calls
 from mqreplay.decode.capture.packets import Segment
 
 
@@ -178,3 +178,22 @@ def test_bytes_that_are_no_commands_are_no_calls_and_no_error(pieces):
     ]
     for call in Calls(sent):
         assert call.request.code < 2**31
+
+
+@pytest.mark.parametrize(
+    ("ends", "why"),
+    [
+        ((CLIENT, BROKER), ASKER_CLOSED),  # a JVM that is killed while a pull waits
+        ((BROKER, CLIENT), ASKED_CLOSED),  # a broker that is killed
+        ((CLIENT,), ASKER_CLOSED),  # RST alone
+        ((), STILL_OPEN),
+    ],
+)
+def test_who_ended_the_connection_of_a_request_without_an_answer(ends, why):
+    talk = Talk()
+    sent = [
+        talk.ask(command(11, 1)),
+        talk.ask(command(15, 2, flag=2)),
+        *(talk.say(end, b"", ends=True) for end in ends),
+    ]
+    assert {c.request.code: c.unanswered for c in Calls(sent)} == {11: why, 15: None}, "one-way wants no answer"
