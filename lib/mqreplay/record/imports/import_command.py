@@ -19,7 +19,7 @@ from mqreplay.local_files import check_on_disk
 from mqreplay.printable import json_text
 from mqreplay.record.imports.brokers.broker_names import BrokerNames, broker_of_option
 from mqreplay.record.imports.brokers_file import BrokersFile
-from mqreplay.record.imports.captures.captured_pulls import CapturedPulls
+from mqreplay.record.imports.captures.captured_requests import CapturedRequests
 from mqreplay.record.imports.captures.unpack import Captures
 from mqreplay.record.imports.described_brokers import described_brokers
 from mqreplay.record.imports.files.imported_files import ImportedFiles, gather, why_unreadable
@@ -128,7 +128,7 @@ class ImportRun:
     names: BrokerNames
     configs: dict[str, tuple[str, int]] = field(default_factory=dict)
     captures: dict[str, Source] = field(default_factory=dict)  # by the file that is read
-    captured: CapturedPulls = field(default_factory=CapturedPulls)
+    captured: CapturedRequests = field(default_factory=CapturedRequests)
     instants: list[int] = field(default_factory=list)
     of_outputs: list[int] = field(default_factory=list)
 

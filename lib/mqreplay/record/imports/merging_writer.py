@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from mqreplay.record.imports.captures.captured_pulls import CapturedPulls
+from mqreplay.record.imports.captures.captured_requests import CapturedRequests
 from mqreplay.record.imports.files.sources import Writer
 from mqreplay.record.imports.import_report import ImportReport
 
@@ -13,7 +13,7 @@ class MergingWriter:
     """A writer that adds records to those of a copied recording and of captures, but no events that they have."""
 
     def __init__(
-        self, writer: Writer, report: ImportReport, welcome: frozenset[str], captured: CapturedPulls | None = None
+        self, writer: Writer, report: ImportReport, welcome: frozenset[str], captured: CapturedRequests | None = None
     ) -> None:
         """Take ``welcome``: kinds whose records name their source, or whose records are each a new observation."""
         self._writer, self._report, self._captured = writer, report, captured
@@ -25,7 +25,7 @@ class MergingWriter:
         if stem in self._there:
             self._report.left_out[f"records of {stem}: the copied recording has its own"] += 1
         elif self._captured is not None and self._captured.take(stem, record):
-            self._report.left_out["pulls in logs of clients: the capture has them, too"] += 1
+            self._report.left_out[f"records of {stem} in logs of clients: the capture has them, too"] += 1
         else:
             self._writer.append(stem, record)
             self.count += 1

@@ -33,8 +33,10 @@ HOOKED = {"hooked-4.9.7": 1230, "hooked-5.3.3": 1505}
 # Of the pulls among the packets that no hook logged, and of those that hooks alone logged.
 ONLY_PACKETS = {"hooked-4.9.7": {IN_FLIGHT: 5, FORGOTTEN: 3}, "hooked-5.3.3": {IN_FLIGHT: 8, UNWRITTEN: 1}}
 ONLY_HOOKS = {"hooked-4.9.7": {UNNAMED: 13}, "hooked-5.3.3": {UNSENT: 23}}
-LOGGED = {"hooked-4.9.7": 2, "hooked-5.3.3": 10}  # pulls that clients' logs have, too
-LOGGED_TOO = "pulls in logs of clients: the capture has them, too"
+# Pulls and commits that clients' logs have, too.
+LOGGED = {"hooked-4.9.7": 2, "hooked-5.3.3": 10}
+COMMITS = {"hooked-4.9.7": (604, 516), "hooked-5.3.3": (620, 526)}
+LOGGED_TOO = "records of {} in logs of clients: the capture has them, too"
 
 
 @pytest.fixture(scope="module", params=NIGHTS)
@@ -94,7 +96,11 @@ def test_a_pull_that_the_clients_log_has_too_is_one(night: HookedNight, tmp_path
     assert logs["records"]["pull_log.jsonl.gz"] == LOGGED[name] <= len(moved)
     both = imported(night, tmp_path / "both", "night.pcap", "logs")
     assert both["records"]["pull_log.jsonl.gz"] == PULLS[name]
-    assert both["left_out"][LOGGED_TOO] == LOGGED[name]
+    assert both["left_out"][LOGGED_TOO.format("pull_log")] == LOGGED[name]
+    of_capture, of_both = COMMITS[name]
+    assert both["left_out"][LOGGED_TOO.format("offset_commits")] == of_both
+    of_logs = logs["records"]["offset_commits.jsonl.gz"]
+    assert both["records"]["offset_commits.jsonl.gz"] == of_capture + of_logs - of_both
 
 
 def test_pulls_of_a_log_that_a_capture_lacks_are_kept(night: HookedNight, tmp_path: Path) -> None:
@@ -102,7 +108,7 @@ def test_pulls_of_a_log_that_a_capture_lacks_are_kept(night: HookedNight, tmp_pa
     first_us = min(pull["request_ts"] for pull in moved) * 1000 - 10**6
     written(night.folder / "short.pcap", night.capture, lambda packet: [packet] if packet[0] < first_us else [])
     report = imported(night, tmp_path / "out", "short.pcap", "logs")
-    assert LOGGED_TOO not in report["left_out"]
+    assert LOGGED_TOO.format("pull_log") not in report["left_out"]
     in_short = len(captured(night.folder / "short.pcap"))
     assert report["records"]["pull_log.jsonl.gz"] == in_short + LOGGED[night.folder.name]
 

@@ -1,4 +1,4 @@
-"""A pull of a client's log is one that a capture has, or another one."""
+"""A pull or commit of a client's log is one that a capture has, or another one."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from mqreplay.record.imports.captures import captured_pulls
-from mqreplay.record.imports.captures.captured_pulls import NEAR_MS, CapturedPulls
+from mqreplay.record.imports.captures import captured_requests
+from mqreplay.record.imports.captures.captured_requests import NEAR_MS, CapturedRequests
 
 STEM = "pull_log"
 # Of hooked-4.9.7: an offset past the end. The client logs the answer 2 ms after it.
@@ -21,7 +21,7 @@ LOGGED = CAPTURED | {"request_ts": 1795697850604, "response_ts": 1795697850604, 
 
 
 def test_it_is_the_same_pull_once() -> None:
-    pulls = CapturedPulls()
+    pulls = CapturedRequests()
     pulls.add(STEM, CAPTURED)
     assert [pulls.take(STEM, LOGGED), pulls.take(STEM, LOGGED)] == [True, False], "a second line is a second pull"
 
@@ -38,13 +38,13 @@ def test_it_is_the_same_pull_once() -> None:
     ],
 )
 def test_what_makes_it_another_pull(changed: dict[str, Any], is_same: bool) -> None:
-    pulls = CapturedPulls()
+    pulls = CapturedRequests()
     pulls.add(STEM, CAPTURED)
     assert pulls.take(STEM, LOGGED | changed) is is_same
 
 
 def test_other_records_are_no_pulls() -> None:
-    pulls = CapturedPulls()
+    pulls = CapturedRequests()
     pulls.add("pop_log", CAPTURED)
     pulls.add(STEM, CAPTURED | {"response_name": "SUCCESS"})
     assert not pulls.take(STEM, LOGGED)
@@ -52,9 +52,40 @@ def test_other_records_are_no_pulls() -> None:
     assert not pulls.take("offset_commits", LOGGED)
 
 
+COMMITTED: dict[str, Any] = {
+    **{"ts": 1795697855010, "kind": "UPDATE", "client_id": "10.7.2.2@25740#85684795438000"},
+    **{"consumer_group": "keepers", "topic": "coin-melted", "broker_name": "die-1", "queue_id": 1, "commit_offset": 12},
+}
+
+
+def test_a_client_commits_the_same_offset_every_5_s() -> None:
+    """Captured three times, and logged as often, 2 ms later; the fourth line is of a commit that the capture lacks."""
+    requests = CapturedRequests()
+    for beat in range(3):
+        requests.add("offset_commits", COMMITTED | {"ts": COMMITTED["ts"] + beat * 5_000})
+    logged = [COMMITTED | {"ts": COMMITTED["ts"] + beat * 5_000 + 2} for beat in range(4)]
+    assert [requests.take("offset_commits", line) for line in logged] == [True, True, True, False]
+
+
+@pytest.mark.parametrize("changed", [{"commit_offset": 13}, {"client_id": "other"}, {"kind": "QUERY"}])
+def test_what_makes_it_another_commit(changed: dict[str, Any]) -> None:
+    requests = CapturedRequests()
+    requests.add("offset_commits", COMMITTED)
+    assert not requests.take("offset_commits", COMMITTED | changed)
+
+
+def test_requests_that_end_in_another_order_are_found() -> None:
+    requests = CapturedRequests()
+    for beat in (2, 0, 1):
+        requests.add("offset_commits", COMMITTED | {"ts": COMMITTED["ts"] + beat * 20_000})
+    assert all(
+        requests.take("offset_commits", COMMITTED | {"ts": COMMITTED["ts"] + beat * 20_000}) for beat in range(3)
+    )
+
+
 def test_a_flood_of_such_answers_takes_bounded_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(captured_pulls, "MOST_PULLS", 3)
-    pulls = CapturedPulls()
+    monkeypatch.setattr(captured_requests, "MOST_REQUESTS", 3)
+    pulls = CapturedRequests()
     for _ in range(5):
         pulls.add(STEM, CAPTURED)
     assert [pulls.take(STEM, LOGGED) for _ in range(5)] == [True, True, True, False, False]
