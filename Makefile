@@ -45,20 +45,38 @@ setup: $(VENV)/.runtime ## Install into .venv what mqreplay needs
 
 setup-dev: $(VENV)/.dev ## The same, and what its tests need
 
+# The set-up prints a line for each step, and counts the packages as pip fetches them.
+STEP = @printf '%s\n' "$(1)" >&2
+locked = $(shell grep -c '==' $(1))
+# Not awk: some of them read their input in large parts, and would print all lines at the end.
+COUNTED = n=0; while IFS= read -r line; do case "$$line" in \
+  Collecting\ *) n=$$((n + 1)); (( n % 15 )) || echo "    $$n of $(1) packages" ;; \
+  Building\ wheels*) echo "    building $${line##*: }" ;; \
+  Installing\ collected*) echo "    all fetched; unpacking them" ;; esac; done >&2
+LOUD_PIP = set -o pipefail; $(BIN)/python -m pip --disable-pip-version-check
+
 # No build isolation: what comes as source (pyspark) is built with the locked tools, and nothing unpinned is fetched.
 $(VENV)/.runtime: requirements/build.txt requirements/runtime.txt pyproject.toml setup.py | machine
-	@echo "setting up $(VENV): once, some minutes" >&2
-	@$(BIN)/python -c '$(USABLE)' 2>/dev/null || $(PYTHON) -m venv --clear $(VENV)
+	$(call STEP,setting up $(VENV): once; it takes about 2 minutes and 1.6 GB of disk)
+	@$(BIN)/python -c '$(USABLE)' 2>/dev/null || { echo "1 of 5: creating $(VENV) with $(PYTHON)" >&2; $(PYTHON) -m venv --clear $(VENV); }
+	$(call STEP,2 of 5: installing $(call locked,requirements/runtime.txt) packages from PyPI; pyspark alone has 430 MB)
 	@$(PIP) install --require-hashes -r requirements/build.txt
-	@$(PIP) install --require-hashes --no-build-isolation -r requirements/runtime.txt
+	@$(LOUD_PIP) install --require-hashes --no-build-isolation -r requirements/runtime.txt | { $(call COUNTED,$(call locked,requirements/runtime.txt)); }
+	$(call STEP,3 of 5: installing mqreplay)
 	@$(PIP) install --no-deps --no-build-isolation -e .
+	$(call STEP,4 of 5: fetching Delta's JARs from Maven)
 	@$(BIN)/python -m mqreplay.lake.jars
+	$(call STEP,5 of 5: archiving Java classes so that Spark starts faster)
 	@$(BIN)/python -m mqreplay.lake.class_archive || true
+	$(call STEP,$(VENV) is ready)
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.runtime requirements/dev.txt
-	@$(PIP) install --require-hashes --no-build-isolation -r requirements/dev.txt
+	$(call STEP,for tests: installing $(call locked,requirements/dev.txt) packages)
+	@$(LOUD_PIP) install --require-hashes --no-build-isolation -r requirements/dev.txt | { $(call COUNTED,$(call locked,requirements/dev.txt)); }
+	$(call STEP,for tests: fetching RocketMQ from Maven)
 	@PYTHONPATH=tests $(BIN)/python -m cluster.artefacts
+	$(call STEP,for tests: fetching servers of object stores and HDFS from Maven)
 	@PYTHONPATH=tests $(BIN)/python -m storage.artefacts
 	@touch $@
 
