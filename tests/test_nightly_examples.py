@@ -29,7 +29,7 @@ from tests_shared import ROOT
 
 EXAMPLES = ROOT / "conf/examples"
 MQREPLAY = "/opt/mqreplay/.venv/bin/mqreplay"
-UNITS = ("nightly.service", "nightly.timer", "watch.service")
+UNITS = ("nightly.service", "nightly.timer", "watch.service", "alert@.service")
 
 needs_systemd = pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="needs systemd-analyze")
 
@@ -55,6 +55,27 @@ def test_service_reads_what_the_recorder_writes(name: str) -> None:
     assert (service["StateDirectory"], service["User"]) == ("mqreplay", "mqreplay")
 
 
+def test_a_night_with_something_to_look_at_alerts(tmp_path: Path) -> None:
+    """As systemd runs both: a status other than 0 fails the service, and its failure starts the alert."""
+    night = unit("nightly.service")
+    assert "SuccessExitStatus" not in night["Service"]
+    assert night["Unit"]["OnFailure"] == "mqreplay-alert@%n.service"
+    assert "/etc/systemd/system/mqreplay-alert@.service" in (EXAMPLES / "nightly.service").read_text()
+    alert = unit("alert@.service")["Service"]
+    for name, script in (
+        ("journalctl", 'echo "log of $2"'),
+        ("mail", f'echo "$@" >{tmp_path}/mail; cat >>{tmp_path}/mail'),
+    ):
+        (tmp_path / name).write_text(f"#!/bin/sh\n{script}\n")
+        (tmp_path / name).chmod(0o755)
+    command = alert["ExecStart"].replace("$$", "$").replace("%i", "mqreplay-nightly.service").replace("%H", "host")
+    mailto, _, address = alert["Environment"].partition("=")
+    env = {"PATH": f"{tmp_path}:/usr/bin:/bin", "MONITOR_EXIT_STATUS": "1", mailto: address}
+    subprocess.run(shlex.split(command), env=env, check=True)
+    sent = "-s mqreplay-nightly.service on host: exit status 1 root\nlog of mqreplay-nightly.service\n"
+    assert (tmp_path / "sent").read_text() == sent
+
+
 def test_timer_starts_the_service() -> None:
     head = (EXAMPLES / "nightly.service").read_text()
     assert f"/etc/systemd/system/{unit('nightly.timer')['Timer']['Unit']}" in head
@@ -65,7 +86,8 @@ def test_systemd_accepts_the_units(tmp_path: Path) -> None:
     for name in UNITS:
         text = (EXAMPLES / name).read_text().replace(MQREPLAY, "/bin/true").replace("User=mqreplay", "User=root")
         (tmp_path / f"mqreplay-{name}").write_text(text)
-    files = [str(tmp_path / f"mqreplay-{name}") for name in UNITS]
+    shutil.copy(tmp_path / "mqreplay-alert@.service", tmp_path / "mqreplay-alert@mqreplay-nightly.service")
+    files = [str(file) for file in tmp_path.iterdir()]
     done = subprocess.run(
         ["systemd-analyze", "verify", "--man=no", *files], capture_output=True, text=True, check=False
     )
@@ -281,5 +303,6 @@ def test_packages_of_the_dockerfile_are_installed_beside_spark(tmp_path: Path) -
 
 def test_all_examples_are_checked() -> None:
     ours = {*UNITS, "nightly_dag.py", "nightly-kubernetes.yaml", "Dockerfile"}
+    ours |= {"prometheus-rules.yaml", "grafana-dashboard.json"}  # tests/night/test_prometheus.py
     found = {path.name for path in EXAMPLES.iterdir() if not path.name.startswith("record")}
     assert found == ours

@@ -10,6 +10,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 
 from mqreplay.cli.command_line import parser
@@ -61,6 +62,7 @@ def test_cron_table() -> None:
     lines = (EXAMPLES / "record.cron").read_text().splitlines()
     settings = dict(re.findall(r"^(\w+)=(.*)$", "\n".join(lines), re.M))
     jobs = [line.split(maxsplit=6) for line in lines if re.match(r"[0-9*]", line)]
+    assert settings["MAILTO"] == "root"
     assert [job[5] for job in jobs] == ["mqreplay", "mqreplay"]
     for *fields, user, command in jobs:
         assert user == "mqreplay"
@@ -69,7 +71,7 @@ def test_cron_table() -> None:
         assert "%" not in command
         script = "\n".join(f"{name}={value}" for name, value in settings.items())
         shown = subprocess.run(
-            ["/bin/sh", "-c", f"{script}\nset -- {command.split(' 2>>')[0].split(' >>')[0]}\nprintf '%s\\n' \"$@\""],
+            ["/bin/sh", "-c", f"{script}\nset -- {command.split(' 2>')[0].split(' >')[0]}\nprintf '%s\\n' \"$@\""],
             capture_output=True,
             text=True,
             check=True,
@@ -80,6 +82,25 @@ def test_cron_table() -> None:
             assert_records(words)
         else:
             assert parser().parse_args(words[1:]).recordings == [settings["RECORDING"]]
+
+
+@pytest.mark.parametrize("status", [0, 1, 4])
+def test_cron_mails_what_needs_somebody(tmp_path: Path, status: int) -> None:
+    """cron mails all that a line prints."""
+    program = tmp_path / "mqreplay"
+    program.write_text(f"#!/bin/sh\necho the verdict\necho a warning >&2\nexit {status}\n")
+    program.chmod(0o755)
+    text = (
+        (EXAMPLES / "record.cron")
+        .read_text()
+        .replace(MQREPLAY, str(program))
+        .replace("/var/log/mqreplay", str(tmp_path))
+    )
+    settings = "\n".join(re.findall(r"^\w+=.*$", text, re.M))
+    (night,) = re.findall(r"^[0-9* ]+ mqreplay (.* nightly .*)$", text, re.M)
+    for _ in range(2):  # the log of the run before is not mailed again
+        done = subprocess.run(["/bin/sh", "-c", f"{settings}\n{night}"], capture_output=True, text=True, check=False)
+        assert (done.stdout, done.stderr) == ("the verdict\na warning\n" if status else "", "")
 
 
 def test_kubernetes_manifest() -> None:
