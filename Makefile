@@ -32,8 +32,10 @@ LACKS = $(LACKS_PYTHON)$(if $(LACKS_PYTHON),$(if $(LACKS_JAVA),; and it needs ))
 HAS_BROWSER = $(and $(shell command -v chromium),$(shell command -v chromedriver))
 NO_COMPILER = the tests of interrupted runs need a C compiler: install gcc and libc6-dev (Debian: apt-get install gcc libc6-dev)
 HAS_COMPILER = $(shell command -v cc)
+NO_PROMETHEUS = the tests of the metrics need prometheus and promtool in the PATH (Debian: apt-get install prometheus)
+HAS_PROMETHEUS = $(or $(wildcard $(VENV)/prometheus/usr/bin/promtool),$(shell command -v promtool))
 
-.PHONY: help machine setup setup-dev browser-install browser compiler-install compiler demo lint test test-fast test-long test-versions bench mutate audit lock changelog coverage docs environment clean
+.PHONY: help machine setup setup-dev browser-install browser compiler-install compiler prometheus-install prometheus demo lint test test-fast test-long test-versions bench mutate audit lock changelog coverage docs environment clean
 
 help: ## This list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(firstword $(MAKEFILE_LIST)) | while IFS=$$'\t' read -r name what; do printf '  make %-13s %s\n' "$$name" "$$what"; done
@@ -96,6 +98,14 @@ compiler-install:
 compiler: compiler-install
 	$(if $(HAS_COMPILER),,$(error $(NO_COMPILER)))
 
+# Unpacked and not installed: the package would start a server.
+prometheus-install:
+	@$(if $(HAS_PROMETHEUS),,as=; test "$$(id -u)" = 0 || as="sudo -n"; { $$as apt-get update; folder=$$(mktemp -d) && (cd $$folder && apt-get download prometheus) && \
+	  dpkg -x $$folder/prometheus_*.deb $(VENV)/prometheus; rm -rf $$folder; } >/dev/null 2>&1 || true)
+
+prometheus: prometheus-install
+	$(if $(HAS_PROMETHEUS),,$(error $(NO_PROMETHEUS)))
+
 demo: machine setup ## The nightly run on the sample: findings, and a report to open
 	@$(BIN)/mqreplay demo
 
@@ -105,7 +115,7 @@ lint: setup-dev ## Style, types, and the arrows of the design
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 
-test: machine setup-dev browser compiler lint coverage ## All tests that CI runs
+test: machine setup-dev browser compiler prometheus lint coverage ## All tests that CI runs
 	@$(BIN)/python -m pytest -m no_cover $(PURE)
 	@$(BIN)/python -m pytest -m "not long" -n 2 --dist loadfile --no-loadscope-reorder $(addprefix --ignore=,$(PURE))
 
@@ -123,7 +133,7 @@ $(VENV)/.airflow: $(VENV)/.dev requirements/airflow.txt
 	@$(VENV)/airflow/bin/python -m pip --disable-pip-version-check --quiet install --require-hashes -r requirements/airflow.txt
 	@touch $@
 
-test-long: machine setup-dev browser compiler $(VENV)/.airflow ## The tests that take minutes: faults, large inputs
+test-long: machine setup-dev browser compiler prometheus $(VENV)/.airflow ## The tests that take minutes: faults, large inputs
 	@$(BIN)/python -m pytest -m long || { test $$? = 5 && echo "no test is marked long yet"; }
 
 test-versions: machine setup-dev ## Both sample nights on Spark 3.5, 4.0 and the locked one: equal tables; ARGS=3.5

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from mqreplay.cli import notify, watch_command
@@ -17,6 +18,7 @@ from mqreplay.cli.arguments import (
     with_examples,
 )
 from mqreplay.cli.exit_status import BAD_INPUT, CRASHED, DONE, FAILED
+from mqreplay.cli.notify import muted_ids
 from mqreplay.crash import crash_line
 from mqreplay.errors import InputError
 from mqreplay.printable import json_text, printable
@@ -24,6 +26,7 @@ from mqreplay.printable import json_text, printable
 if TYPE_CHECKING:
     from mqreplay.night.catalog import Catalog
     from mqreplay.night.failures import Failure
+    from mqreplay.night.figures import Sample
     from mqreplay.settings import Settings
 
 STEPS = {
@@ -62,6 +65,8 @@ def add(commands: Any) -> None:
         if name == "nightly":
             watch_command.add(command)
             notify.add(command)
+            text = "write the figures of the run for Prometheus (node_exporter's textfile collector); it ends in .prom"
+            command.add_argument("--metrics", metavar="FILE", help=text)
         command.add_argument(
             "--catalog",
             metavar="NAME",
@@ -117,6 +122,8 @@ def run_step(args: argparse.Namespace, settings: Settings) -> int:
         return DONE
     if getattr(args, "every", None) is not None:
         raise InputError("--every belongs to --watch")
+    if getattr(args, "metrics_port", None) is not None:
+        raise InputError("--metrics-port belongs to --watch; use --metrics FILE")
     if args.command in NEED_WAREHOUSE:
         require_warehouse(args.warehouse)
     step = "nightly" if args.command == "demo" else args.command
@@ -135,6 +142,7 @@ def run_step(args: argparse.Namespace, settings: Settings) -> int:
             engine=choice.engine,
             catalog=catalog,
             failed=failed,
+            measured=_measured(args),
         )
     if not outcomes and len(failed) == 1:
         raise failed[0].error
@@ -151,11 +159,20 @@ def run_step(args: argparse.Namespace, settings: Settings) -> int:
     if failed:
         return BAD_INPUT if all(each.is_input for each in failed) else CRASHED
     broken = any(o.failed_expectations for o in outcomes) and step in ("nightly", "validate")
-    return (
-        FAILED
-        if broken or any(o.reaches(args.fail_on, notify.muted_ids(args.warehouse, o)) for o in outcomes)
-        else DONE
-    )
+    if broken:
+        return FAILED
+    fail_on = args.fail_on
+    return FAILED if fail_on and any(o.reaches(fail_on, muted_ids(args.warehouse, o)) for o in outcomes) else DONE
+
+
+def _measured(args: argparse.Namespace) -> Callable[[list[Sample]], None] | None:
+    """Return what writes the file of --metrics; None without it. Raises InputError if there cannot be one."""
+    if getattr(args, "metrics", None) is None:
+        return None
+    from mqreplay.night.metrics import Figures, metrics_file, write_metrics
+
+    path = metrics_file(args.metrics)
+    return lambda samples: write_metrics(path, Figures(samples))
 
 
 def _recordings(args: argparse.Namespace, settings: Settings) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import datetime as dt
 import sys
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from mqreplay.errors import InputError
@@ -25,6 +26,12 @@ def add(command: argparse.ArgumentParser) -> None:
         help="run until stopped: judge the last minutes of a growing recording, and run the night after midnight",
     )
     command.add_argument("--every", metavar="TIME", help="with --watch: interval of the rounds, 10s to 10m (60s)")
+    command.add_argument(
+        "--metrics-port",
+        type=int,
+        metavar="PORT",
+        help="with --watch: answer Prometheus at http://127.0.0.1:PORT/metrics",
+    )
 
 
 def run(args: argparse.Namespace, settings: Settings, notifier: Notifier) -> None:
@@ -45,12 +52,42 @@ def run(args: argparse.Namespace, settings: Settings, notifier: Notifier) -> Non
         from mqreplay.cli.watch_lines import Printer  # rich: only this command prints with it
 
         show = Printer().print
+    publish = _publisher(args)
 
-    def tell(done: RoundDone) -> None:
+    def tell_all(done: RoundDone) -> None:
         show(done)
         notifier.of_round(done)
+        if publish is not None:
+            publish(done)
 
-    watch(args.warehouse, settings, tell, _note, recordings=args.recordings, cluster=args.cluster, every_s=every_s)
+    watch(
+        args.warehouse,
+        settings,
+        tell_all,
+        _note,
+        recordings=args.recordings,
+        cluster=args.cluster,
+        every_s=every_s,
+        measures_lag=publish is not None,
+    )
+
+
+def _publisher(args: argparse.Namespace) -> Callable[[RoundDone], None] | None:
+    """Return what publishes the figures of a round: by --metrics-port, --metrics or both; None without them."""
+    if args.metrics_port is None and args.metrics is None:
+        return None
+    from mqreplay.night.metrics import Figures, metrics_file, serve_metrics, write_metrics
+
+    path, figures = None if args.metrics is None else metrics_file(args.metrics), Figures()
+    if args.metrics_port is not None:
+        serve_metrics(figures, args.metrics_port)
+
+    def publish(done: RoundDone) -> None:
+        figures.take_round(done)
+        if path is not None:
+            write_metrics(path, figures)
+
+    return publish
 
 
 def _print_json(done: RoundDone) -> None:

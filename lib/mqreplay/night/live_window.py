@@ -26,6 +26,7 @@ from mqreplay.ingest.recording import Digested
 from mqreplay.ingest.run import ingest
 from mqreplay.lake.row_filter import RowFilter
 from mqreplay.lake.warehouse import Warehouse
+from mqreplay.moment.instant import Recorded
 from mqreplay.night.recent import Recent
 from mqreplay.night.replay_day import days_read, recorded_of
 from mqreplay.night.steps import TABLES_OF_KINDS, Span, last_recorded, spans
@@ -94,6 +95,10 @@ class LiveWindow:
             self._ingest({folder: files for folder, files in new.items() if files})
         made = [self._judged(name, stopped.get(name, ())) for name in sorted(self._clusters)]
         return [judged for judged in made if judged is not None]
+
+    def recorded(self, judged: Judged) -> Recorded:
+        """Return the cluster's rows of the window, up to its end."""
+        return Recorded(self._warehouse, judged.cluster, judged.complete_since, judged.recorded_until)
 
     def _begin(self, now: dt.datetime) -> None:
         shutil.rmtree(self._folder / f"tables-{self._number}", ignore_errors=True)

@@ -18,6 +18,7 @@ from mqreplay.lake.storage import use_settings
 from mqreplay.lake.ticker import Ticker
 from mqreplay.night.catalog import Catalog, opened_warehouse
 from mqreplay.night.failures import Failure, Failures
+from mqreplay.night.figures import Sample
 from mqreplay.night.nightly_run import NightlyRun, Progress
 from mqreplay.night.outcome import Outcome
 from mqreplay.night.recordings import begun_listings, finished_listings
@@ -74,12 +75,14 @@ def run(
     engine: str,
     catalog: Catalog | None = None,
     failed: list[Failure] | None = None,
+    measured: Callable[[list[Sample]], None] | None = None,
 ) -> list[Outcome]:
     """Run the command ``name`` (of COMMANDS) under the warehouse's lock, on one of ENGINES.
 
     ``recordings`` may be patterns (recordings.py). Return an outcome for each cluster. A recording or cluster that
     fails is appended to ``failed``, and the others go on; without this list its error is raised. With ``catalog``, the
-    tables are read and written by their names there. Raises InputError, WarehouseLocked and the other MqreplayErrors;
+    tables are read and written by their names there. ``measured`` gets the figures of a whole night.
+    Raises InputError, WarehouseLocked and the other MqreplayErrors;
     also if no recording can be read.
     """
     command = COMMANDS[name]
@@ -125,6 +128,8 @@ def run(
                     outcomes.append(night.report(each) if command.reports else night.outcome(each))
         if command.is_whole:
             night.last_runs.note(root, dt.datetime.now(dt.UTC), [each.cluster for each in outcomes], failures.found)
+        if command.is_whole and measured is not None:
+            measured([sample for each in outcomes for sample in night.figures(each)])
         if command.reports:
             night.overview()
         return outcomes

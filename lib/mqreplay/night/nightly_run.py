@@ -20,6 +20,7 @@ from mqreplay.lake.row_filter import RowFilter
 from mqreplay.lake.small_file import write_text
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.night.failures import Failures
+from mqreplay.night.figures import Sample, night_figures
 from mqreplay.night.file_name import file_name
 from mqreplay.night.outcome import Outcome, kept_outcome, outcome_of
 from mqreplay.night.overview import LastRuns, page_path, write_overview
@@ -221,6 +222,12 @@ class NightlyRun:
     def outcome(self, cluster: str) -> Outcome:
         """Return what the terminal shows, without a page."""
         return outcome_of(self.warehouse, cluster, self._since(cluster))
+
+    def figures(self, outcome: Outcome) -> list[Sample]:
+        """Return the figures of a cluster for Prometheus; none without a recorded time."""
+        found = self.spans(outcome.cluster)
+        until = recorded_until(found) or max((span.last_ts for span in found if span.last_ts is not None), default=None)
+        return [] if until is None else night_figures(self.warehouse, outcome, until, dt.datetime.now(dt.UTC))
 
     def _since(self, cluster: str) -> dt.date | None:
         """Return the first day that the report shows; None if it shows all.

@@ -24,6 +24,7 @@ from mqreplay.lake.storage import use_settings
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.local_files import local_folder
 from mqreplay.night.failures import Failure
+from mqreplay.night.figures import Sample, lag_figures, watch_figures
 from mqreplay.night.live_window import Judged, LiveWindow
 from mqreplay.night.nightly import run
 from mqreplay.night.open_findings import read_findings, without_old, write_findings
@@ -48,6 +49,7 @@ class ClusterRound:
     recorded_until: dt.datetime
     lag_s: float
     is_silent: bool
+    figures: Sequence[Sample] = ()  # for Prometheus
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,7 @@ class RoundDone:
     seconds: float
     clusters: Sequence[ClusterRound]
     nights: Sequence[Outcome] = ()
+    night_figures: Sequence[Sample] = ()  # of the nightly runs after this round
 
 
 @dataclass
@@ -84,7 +87,10 @@ class _Known:
 
 @dataclass
 class Watch:
-    """The rounds on some recordings. ``folder`` is a temporary folder of its own; ``say`` gets notes."""
+    """The rounds on some recordings. ``folder`` is a temporary folder of its own; ``say`` gets notes.
+
+    ``measures_lag``: the figures of each round have the lag of groups.
+    """
 
     root: str
     settings: Settings
@@ -94,6 +100,7 @@ class Watch:
     folder: Path
     every_s: float
     say: Say
+    measures_lag: bool = False
     _known: dict[str, _Known] = field(default_factory=dict)
     _rounds: int = 0
 
@@ -109,9 +116,11 @@ class Watch:
         stopped = {name: lagging(known.findings) for name, known in self._known.items()}
         judged = {one.cluster: one for one in self._window.judge(now, stopped)}
         done = [self._follow(name, judged.get(name), now) for name in sorted({*judged, *self._known})]
-        nights = self._night_after_midnight()
+        measured: list[Sample] = []
+        nights = self._night_after_midnight(measured.extend)
         seconds = time.monotonic() - began
-        return RoundDone(self._rounds, now, self._window.lines, self._window.bytes_read, seconds, done, nights)
+        lines, size = self._window.lines, self._window.bytes_read
+        return RoundDone(self._rounds, now, lines, size, seconds, done, nights, measured)
 
     def _follow(self, cluster: str, judged: Judged | None, now: dt.datetime) -> ClusterRound:
         known = self._known.get(cluster)
@@ -133,7 +142,10 @@ class Watch:
         if known.must_write(now):
             self._write(cluster, known, now)
         count = sum(one.is_open for one in known.findings)
-        return ClusterRound(cluster, changes, count, last, lag_s, is_silent)
+        figures = watch_figures(cluster, known.findings, last)
+        if judged is not None and self.measures_lag:
+            figures += lag_figures(self._window.recorded(judged))
+        return ClusterRound(cluster, changes, count, last, lag_s, is_silent, figures)
 
     def _write(self, cluster: str, known: _Known, now: dt.datetime) -> None:
         try:
@@ -146,7 +158,7 @@ class Watch:
             return
         known.written, known.written_ts = list(known.findings), now
 
-    def _night_after_midnight(self) -> list[Outcome]:
+    def _night_after_midnight(self, measured: Callable[[list[Sample]], None]) -> list[Outcome]:
         """Run the night once the recording has gone past the end of a day; return its outcomes."""
         ended = [k for k in self._known.values() if k.recorded_until.date() > k.day and _is_past_midnight(k)]
         if not ended:
@@ -163,6 +175,7 @@ class Watch:
                 cluster=self.cluster,
                 engine="local",
                 failed=failed,
+                measured=measured,
             )
             for failure in failed:
                 self.say(f"{failure.what} {failure.name} failed: {failure.reason}")
@@ -186,6 +199,7 @@ def watch(
     recordings: Sequence[str],
     cluster: str | None = None,
     every_s: float = 60,
+    measures_lag: bool = False,
     clock: Callable[[], dt.datetime] = lambda: dt.datetime.now(dt.UTC),
     wait: Callable[[float], None] = time.sleep,
 ) -> None:
@@ -206,7 +220,8 @@ def watch(
     root = folder(root, "warehouse")
     require_names(root, None)
     with LocalEngine(scratch().folder, settings.local.processes) as engine:
-        watching = Watch(root, settings, local, cluster, engine, scratch().folder / "watch", every_s, say)
+        own = scratch().folder / "watch"
+        watching = Watch(root, settings, local, cluster, engine, own, every_s, say, measures_lag)
         while True:
             began = time.monotonic()
             tell(watching.round(clock()))
