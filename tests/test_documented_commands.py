@@ -16,7 +16,14 @@ import pytest
 
 from tests_shared import ROOT
 
-PAGES = ("README.md", "README.zh.md", "docs/tutorial.md", "docs/operations.md", "docs/troubleshooting.md")
+PAGES = (
+    "README.md",
+    "README.zh.md",
+    "docs/tutorial.md",
+    "docs/operations.md",
+    "docs/metrics.md",
+    "docs/troubleshooting.md",
+)
 # Commands that need more than this machine has, and the tests that run them.
 ELSEWHERE = {
     r'mqreplay record "10\.': "tests/cluster/test_record.py",
@@ -46,7 +53,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def run(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
     name, *arguments = shlex.split(command)
-    program = [sys.executable, "-m", "mqreplay.cli"] if name == "mqreplay" else [name]
+    program = [sys.executable, "-m", "mqreplay"] if name == "mqreplay" else [name]
     return subprocess.run([*program, *arguments], cwd=folder, capture_output=True, encoding="utf-8", check=False)
 
 

@@ -62,10 +62,8 @@ def test_a_night_with_something_to_look_at_alerts(tmp_path: Path) -> None:
     assert night["Unit"]["OnFailure"] == "mqreplay-alert@%n.service"
     assert "/etc/systemd/system/mqreplay-alert@.service" in (EXAMPLES / "nightly.service").read_text()
     alert = unit("alert@.service")["Service"]
-    for name, script in (
-        ("journalctl", 'echo "log of $2"'),
-        ("mail", f'echo "$@" >{tmp_path}/mail; cat >>{tmp_path}/mail'),
-    ):
+    mail = f'(echo "$@"; cat) >{tmp_path}/sent'
+    for name, script in (("journalctl", 'echo "log of $2"'), ("mail", mail)):
         (tmp_path / name).write_text(f"#!/bin/sh\n{script}\n")
         (tmp_path / name).chmod(0o755)
     command = alert["ExecStart"].replace("$$", "$").replace("%i", "mqreplay-nightly.service").replace("%H", "host")

@@ -18,6 +18,7 @@ from typing import Any
 
 import pytest
 import yaml
+from prometheus_client.openmetrics.exposition import generate_latest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from cluster.processes import free_port
@@ -109,9 +110,7 @@ def test_file_has_the_figures_of_the_tables(night: Path) -> None:
 
 
 def test_round_of_watch_has_open_findings_and_the_lag_of_now(watched: Figures) -> None:
-    found = {
-        (one.name, tuple(sorted(one.labels.items()))): one.value for each in watched.collect() for one in each.samples
-    }
+    found = samples(generate_latest(watched.registry()).decode())
     assert {"slave_pull", "stuck_queue"} <= set(by_label(found, "mqreplay_open_findings", "kind"))
     assert by_label(found, "mqreplay_consumer_lag_messages", "consumer_group")["meter-archive"] == 34_943
     assert not [name for name, _ in found if name == "mqreplay_nightly_timestamp_seconds"]
