@@ -5,6 +5,8 @@ from __future__ import annotations
 import datetime as dt
 import json
 import shutil
+import signal
+import socket
 import subprocess
 import sys
 import time
@@ -26,12 +28,14 @@ from mqreplay.cli.command_line import main
 from mqreplay.engines.local import LocalEngine
 from mqreplay.night.figures import METRICS, WATCHED, Sample
 from mqreplay.night.metrics import Figures, serve_metrics
-from mqreplay.night.watch import Watch
+from mqreplay.night.watch import ClusterRound, RoundDone, Watch
 from mqreplay.settings import load_settings
 from night.feed import Feed
+from night.later import moved
 from tests_shared import ROOT, SAMPLE, rows_at
 
 RULES, DASHBOARD = (ROOT / "conf/examples" / name for name in ("prometheus-rules.yaml", "grafana-dashboard.json"))
+NOW = dt.datetime(2026, 11, 21, 2, 42, 37, tzinfo=dt.UTC)
 SOURCE = SAMPLE / "bulk-5.3.3"
 
 
@@ -116,6 +120,58 @@ def test_round_of_watch_has_open_findings_and_the_lag_of_now(watched: Figures) -
     assert not [name for name, _ in found if name == "mqreplay_nightly_timestamp_seconds"]
 
 
+def test_figures_of_a_night_stay_until_the_next_one() -> None:
+    def done(*of_round: Sample, night: tuple[Sample, ...] = ()) -> RoundDone:
+        one = ClusterRound("c", [], 0, NOW, 1.0, False, of_round)
+        return RoundDone(1, NOW, 0, 0, 0.0, [one], (), night)
+
+    lag, findings = "mqreplay_consumer_lag_messages", Sample("mqreplay_findings", ("c", "stuck_queue", "info"), 2)
+    figures = Figures()
+    figures.take_round(done(Sample(lag, ("c", "g"), 5), night=(findings, Sample(lag, ("c", "g"), 900))))
+    assert list(figures.samples) == [findings, Sample(lag, ("c", "g"), 5)]
+    figures.take_round(done())  # the lag is not known any more
+    assert list(figures.samples) == [findings]
+    figures.take_round(done(night=(Sample("mqreplay_failed_expectations", ("c",), 0),)))
+    assert [sample.metric for sample in figures.samples] == ["mqreplay_failed_expectations"]
+
+
+def test_watch_answers_prometheus(tmp_path: Path) -> None:
+    _, end = Feed(SOURCE, tmp_path / "unused").reach
+    live = moved(SOURCE, tmp_path / "live", int(time.time() * 1000) - end)
+    port = free_port()
+    words = [str(live), "--warehouse", str(tmp_path / "w"), "--watch", "--metrics-port", str(port)]
+    command = [sys.executable, "-m", "mqreplay", "nightly", *words, "--metrics", str(tmp_path / "watch.prom")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, encoding="utf-8") as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            if "round 1:" in line:
+                break
+        deadline = time.monotonic() + 30
+        while not (tmp_path / "watch.prom").exists() and time.monotonic() < deadline:
+            time.sleep(0.1)
+        accept = {"Accept": "application/openmetrics-text; version=1.0.0"}
+        request = urllib.request.Request(f"http://127.0.0.1:{port}/metrics", headers=accept)
+        with urllib.request.urlopen(request, timeout=10) as answer:
+            text = answer.read().decode()
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(30) == 143
+    found = samples(text)
+    assert found == samples((tmp_path / "watch.prom").read_text())
+    assert {"slave_pull", "stuck_queue"} <= set(by_label(found, "mqreplay_open_findings", "kind"))
+    assert by_label(found, "mqreplay_consumer_lag_messages", "consumer_group")["meter-archive"] == 34_943
+
+
+def test_a_port_that_is_taken_is_an_error(tmp_path: Path, capsys: Any) -> None:
+    (tmp_path / "live").mkdir()
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = str(taken.getsockname()[1])
+        words = [str(tmp_path / "live"), "--warehouse", str(tmp_path / "w"), "--watch", "--metrics-port", port]
+        assert main(["nightly", *words]) == 2
+    assert f"--metrics-port {port}: Address already in use" in capsys.readouterr().err
+
+
 def test_promtool_accepts_file_and_rules(night: Path, tmp_path: Path) -> None:
     for words, text in (
         (["check", "metrics"], (night / "night.prom").read_text()),
@@ -187,8 +243,7 @@ def test_prometheus_reads_figures_and_evaluates_rules_and_dashboard(
     night: Path, watched: Figures, tmp_path: Path
 ) -> None:
     of_night = samples((night / "night.prom").read_text())
-    figures, port = Figures(), free_port()
-    figures._samples = tuple(watched._samples) + _as_samples(of_night)
+    figures, port = Figures((*watched.samples, *_as_samples(of_night))), free_port()
     serve_metrics(figures, port)
     with prometheus(tmp_path, port) as ask:
         deadline = time.monotonic() + 60

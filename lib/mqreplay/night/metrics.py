@@ -29,7 +29,7 @@ class Figures(Collector):
 
     def __init__(self, samples: Iterable[Sample] = ()) -> None:
         """Take the first samples."""
-        self._samples: Sequence[Sample] = tuple(samples)
+        self.samples: Sequence[Sample] = tuple(samples)
         self._of_nights: dict[str, list[Sample]] = {}
 
     def take_round(self, done: RoundDone) -> None:
@@ -39,7 +39,7 @@ class Figures(Collector):
                 sample for sample in done.night_figures if sample.labels[0] == cluster and sample.metric not in WATCHED
             ]
         of_round = [sample for one in done.clusters for sample in one.figures]
-        self._samples = (*chain.from_iterable(self._of_nights.values()), *of_round)
+        self.samples = (*chain.from_iterable(self._of_nights.values()), *of_round)
 
     def collect(self) -> Iterator[Metric]:
         """Return the metrics that have samples. All are gauges: a later run may have less of each."""
@@ -47,7 +47,7 @@ class Figures(Collector):
         of_build.add_metric([__version__], 1)
         yield of_build
         by_metric: dict[str, list[Sample]] = defaultdict(list)
-        for sample in self._samples:
+        for sample in self.samples:
             by_metric[sample.metric].append(sample)
         for name, (text, labels) in METRICS.items():
             if by_metric[name]:
