@@ -75,7 +75,8 @@ def metrics_file(text: str) -> str:
 
 def write_metrics(path: str, figures: Figures) -> None:
     """Replace the file atomically. All of it is OpenMetrics, and also the text format of Prometheus."""
-    write_text(path, generate_latest(figures.registry()).decode())
+    text: bytes = generate_latest(figures.registry())  # type: ignore[no-untyped-call]
+    write_text(path, text.decode())
 
 
 def serve_metrics(figures: Figures, port: int) -> None:
