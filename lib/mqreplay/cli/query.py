@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -19,6 +20,7 @@ from mqreplay.crash import is_of_machine, java_exceptions
 from mqreplay.errors import InputError
 from mqreplay.lake.confinement import confine_writes
 from mqreplay.lake.contract import load_contracts
+from mqreplay.lake.executor_wait import say_while_no_executor
 from mqreplay.lake.existing import LAYERS, require_warehouse
 from mqreplay.lake.files import files_of, joined
 from mqreplay.lake.scratch import scratch
@@ -29,6 +31,7 @@ from mqreplay.lake.statement import check_analyzed, read_statement
 from mqreplay.lake.storage import spark_location
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.log_folder import temporary_logs
+from mqreplay.printable import printable
 from mqreplay.settings import Settings
 from mqreplay.stop_signals import handle_stops_again
 
@@ -190,9 +193,14 @@ def _session(root: str, settings: Settings) -> SparkSession:
     """Return a new session for one query. Its settings do not affect others."""
     small = _silver_bytes(root) < SMALL_SILVER
     spark = build_session("mqreplay sql", settings.spark, small=small).newSession()
+    say_while_no_executor(spark, settings.spark.extra, _note)
     handle_stops_again()
     fit_plans(spark, small=small)
     return spark
+
+
+def _note(text: str) -> None:
+    print(f"mqreplay: {printable(text)}", file=sys.stderr, flush=True)
 
 
 def _silver_bytes(root: str) -> int:

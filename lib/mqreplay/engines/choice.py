@@ -105,6 +105,7 @@ def _session(
 
         progress(f"connecting to {settings.master}")
         return connected_session(settings.master)
+    from mqreplay.lake.executor_wait import say_while_no_executor
     from mqreplay.lake.java_process import check_java_names
     from mqreplay.lake.session import build_session, fit_plans
     from mqreplay.stop_signals import handle_stops_again
@@ -116,4 +117,5 @@ def _session(
     lock.share_with_java(spark)
     check_java_names(lock.root)
     progress(f"Spark {spark.version} runs on {spark.sparkContext.master}")
+    say_while_no_executor(spark, settings.extra, progress)
     return spark
