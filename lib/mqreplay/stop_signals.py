@@ -11,10 +11,12 @@ import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
 
+CANCEL_EVERY_S = 0.5
 STOPS = (signal.SIGINT, signal.SIGTERM)
 _received: list[int] = []
 _handled: list[signal.Signals] = []
@@ -90,12 +92,14 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
 
 
 def _cancel_jobs() -> None:
-    """Cancel Spark's jobs: threads that wait for them must end before the process can."""
+    """Cancel Spark's jobs, and those that begin later: threads that wait for them must end before the process can."""
     pyspark = sys.modules.get("pyspark")
     context = None if pyspark is None else pyspark.SparkContext._active_spark_context
     if context is not None:
         with suppress(Exception):  # Java may have ended
-            context.cancelAllJobs()
+            while stopped_by() is not None:
+                context.cancelAllJobs()
+                time.sleep(CANCEL_EVERY_S)
 
 
 def _leave(number: int, frame: FrameType | None) -> None:
