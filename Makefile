@@ -53,7 +53,7 @@ locked = $(shell grep -c '==' $(1))
 # Not awk: some of them read their input in large parts, and would print all lines at the end.
 COUNTED = n=0; while IFS= read -r line; do case "$$line" in \
   Collecting\ *) n=$$((n + 1)); (( n % 15 )) || echo "    $$n of $(1) packages" ;; \
-  Building\ wheels*) echo "    building $${line##*: }" ;; \
+  Building\ wheels*) echo "    $$line" ;; \
   Installing\ collected*) echo "    all fetched; unpacking them" ;; esac; done >&2
 LOUD_PIP = set -o pipefail; $(BIN)/python -m pip --disable-pip-version-check
 
@@ -158,7 +158,7 @@ LOCK := $(BIN)/pip-compile --quiet --generate-hashes --no-emit-index-url --no-em
 lock: setup-dev ## Make the lock files anew; ARGS=--upgrade for newer versions
 	@unset PIP_FIND_LINKS PIP_INDEX_URL PIP_EXTRA_INDEX_URL; export CUSTOM_COMPILE_COMMAND="make lock"; set -e; \
 	  $(LOCK) $(ARGS) -o requirements/build.txt requirements/build.in; \
-	  $(LOCK) $(ARGS) --extra spark -o requirements/runtime.txt pyproject.toml; \
+	  $(LOCK) $(ARGS) --extra spark --extra notify -o requirements/runtime.txt pyproject.toml; \
 	  $(LOCK) $(ARGS) -o requirements/spark-3.5.txt requirements/spark-3.5.in; \
 	  $(LOCK) $(ARGS) -o requirements/spark-4.0.txt requirements/spark-4.0.in; \
 	  $(LOCK) $(ARGS) -o requirements/dev.txt requirements/dev.in; \
