@@ -95,7 +95,7 @@ def _severity(cases: Iterable[tuple[pl.Expr, str]]) -> pl.Expr:
 
 
 def _evidence(evidence: FindingEvidence, limits: Mapping[str, int]) -> FindingEvidence:
-    """Return the evidence for these limits: members held a queue that stood still for stuck_s or longer."""
+    """Return the evidence for these limits: members held a queue that did not advance for stuck_s or longer."""
     if STUCK_S not in limits:
         return evidence
     is_long = pl.col("held_ms") >= limits[STUCK_S] * 1000
