@@ -11,7 +11,7 @@ from mqreplay import findings
 from mqreplay.findings.kind import FindingKind
 from mqreplay.findings.packages import kinds_of_packages
 
-NO_KINDS = frozenset({"registry", "every"})  # modules that import the registry
+NO_KINDS = frozenset({"registry", "every", "evidence_rules"})  # modules that import the registry, or records of others
 
 
 def _shipped() -> dict[str, FindingKind]:
