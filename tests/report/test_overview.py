@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime as dt
 from pathlib import Path
 
@@ -62,6 +63,31 @@ def test_each_night_has_its_worst_finding(tmp_path: Path) -> None:
         ("c", "2", "c.html#f-2"),
         ("c", "1", None),
     ]
+
+
+def test_what_the_list_leaves_out_is_counted_with_a_link(tmp_path: Path) -> None:
+    first, second = DAYS[-2:]
+    found = [row(f"{day.day}{n}", day, "critical" if n < 2 else "warning") for day in (first, second) for n in range(8)]
+    found += [row("x", second, "info"), row("y", second, "warning", follows_from="210")]
+    warehouse = made_warehouse(tmp_path, {"gold.finding": found})
+    made = overview(warehouse, [cluster("c", days=frozenset({first, second}), since=second)], nights=3)
+    assert [(each.row["day"], each.more, each.href) for each in made.findings if each.more] == [
+        (second, 5, f"c.html#severity=critical,warning&from={second}T00:00:00&to={second}T23:59:59"),
+        (first, 5, None),
+    ]
+    assert [each.more for each in made.findings] == [0, 0, 0, 5] * 2  # last of its night
+    page = build_overview(made)
+    assert page.count("5 more findings of this night") == 2
+    assert f"mqreplay findings --cluster c --severity warning --since {first} --until {second} --warehouse" in page
+    assert "of earlier nights" not in page
+    assert "7 more findings of earlier nights" in build_overview(dataclasses.replace(made, cut=7))
+
+
+def test_a_night_leads_only_to_findings_that_the_list_has(tmp_path: Path) -> None:
+    day = DAYS[-1]
+    warehouse = made_warehouse(tmp_path, {"gold.finding": [row("1", day, "info")]})
+    (cells,) = overview(warehouse, [cluster("c", page=None, days=frozenset({day}))], nights=1).cells.values()
+    assert [(each.level, each.href) for each in cells] == [("info", None)]
 
 
 def test_days_that_were_replayed_are_judged(tmp_path: Path) -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import datetime as dt
+import shlex
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -70,18 +71,36 @@ class NightCell:
 
 @dataclass(frozen=True)
 class Listed:
-    """A finding in the list, and where it is on a page; without ``href`` the page no longer shows it."""
+    """A finding in the list, and where it is on a page; without ``href`` the page no longer shows it.
+
+    ``more``: in place of the finding, the number of those of its cluster and night that are left out from it on.
+    """
 
     cluster: str
     row: Row
     href: str | None
+    more: int = 0
+
+    @property
+    def place(self) -> tuple[int, int, str]:
+        """Return the place in the list: the last night first, its worst first, then what is left out."""
+        worst = len(SEVERITIES) if self.more else SEVERITIES.index(self.row["severity"])
+        return (-self.row["day"].toordinal(), worst, self.cluster)
+
+    @property
+    def command(self) -> str:
+        """Return the command that shows it, without the warehouse."""
+        if not self.more:
+            return f"mqreplay explain {self.row['finding_id'][:8]}"
+        day, of_cluster = self.row["day"], f"--cluster {shlex.quote(self.cluster)}"
+        return f"mqreplay findings {of_cluster} --severity warning --since {day} --until {day + dt.timedelta(days=1)}"
 
 
 @dataclass(frozen=True)
 class Overview:
     """What the overview shows: ``clusters`` with the worst first, a row of cells for each, and recordings that failed.
 
-    ``failed`` has recording and reason.
+    ``failed`` has recording and reason. ``cut``: findings of earlier nights that the list has no room for.
     """
 
     clusters: Sequence[ClusterRow]
@@ -89,6 +108,7 @@ class Overview:
     cells: Mapping[str, Sequence[NightCell]] = field(default_factory=dict)
     findings: Sequence[Listed] = ()
     failed: Sequence[tuple[str, str]] = ()
+    cut: int = 0
 
 
 def overview(
@@ -100,19 +120,22 @@ def overview(
     )
     judged = sorted({day for row in ordered for day in row.days})
     days = judged[-nights:]
-    cells: dict[str, list[NightCell]] = {}
-    listed: list[Listed] = []
-    for row in ordered:
-        found = _findings(warehouse, row.cluster, days)
-        cells[row.cluster] = [_cell(row, day, found.get(day, [])) for day in days]
-        listed += [
-            Listed(row.cluster, finding, _on_page(row, finding))
-            for of_day in found.values()
-            for finding in [f for f in of_day if f["severity"] != "info" and not f["follows_from"]][:SHOWN_OF_NIGHT]
-        ]
-    # The last night first, and its worst.
-    listed.sort(key=lambda each: (-each.row["day"].toordinal(), SEVERITIES.index(each.row["severity"]), each.cluster))
-    return Overview(ordered, days, cells, listed[:MOST_LISTED], failed)
+    found = {row.cluster: _findings(warehouse, row.cluster, days) for row in ordered}
+    listed = [each for row in ordered for of_day in found[row.cluster].values() for each in _listed(row, of_day)]
+    listed.sort(key=lambda each: each.place)
+    shown = listed[:MOST_LISTED]
+    ids = {each.row["finding_id"] for each in shown if not each.more}
+    cells = {row.cluster: [_cell(row, day, found[row.cluster].get(day, []), ids) for day in days] for row in ordered}
+    cut = sum(each.more or 1 for each in listed[MOST_LISTED:])
+    return Overview(ordered, days, cells, shown, failed, cut)
+
+
+def _listed(row: ClusterRow, findings: Sequence[Row]) -> list[Listed]:
+    """Return the worst findings of a cluster and night, and how many more there are."""
+    causes = [finding for finding in findings if finding["severity"] != "info" and not finding["follows_from"]]
+    shown = [Listed(row.cluster, finding, _on_page(row, finding)) for finding in causes[:SHOWN_OF_NIGHT]]
+    left = causes[SHOWN_OF_NIGHT:]
+    return [*shown, Listed(row.cluster, left[0], _night_on_page(row, left[0]), len(left))] if left else shown
 
 
 def _findings(warehouse: Warehouse, cluster: str, days: Sequence[dt.date]) -> dict[dt.date, list[Row]]:
@@ -126,15 +149,25 @@ def _findings(warehouse: Warehouse, cluster: str, days: Sequence[dt.date]) -> di
     return {day: sorted(of_day, key=lambda row: SEVERITIES.index(row["severity"])) for day, of_day in made.items()}
 
 
-def _cell(row: ClusterRow, day: dt.date, findings: Sequence[Row]) -> NightCell:
+def _cell(row: ClusterRow, day: dt.date, findings: Sequence[Row], listed: Container[str]) -> NightCell:
     level = findings[0]["severity"] if findings else "quiet" if day in row.days else "none"
-    href = _on_page(row, findings[0]) or f"#f-{findings[0]['finding_id']}" if findings else None
+    href = _on_page(row, findings[0]) if findings else None
+    if href is None and findings and findings[0]["finding_id"] in listed:
+        href = f"#f-{findings[0]['finding_id']}"
     return NightCell(day, level, Counter(row["severity"] for row in findings), href)
 
 
 def _on_page(row: ClusterRow, finding: Row) -> str | None:
     shown = row.page is not None and (row.since is None or finding["day"] >= row.since)
     return f"{row.page}#f-{finding['finding_id']}" if shown else None
+
+
+def _night_on_page(row: ClusterRow, finding: Row) -> str | None:
+    """Return a link to the critical findings and warnings of the finding's day."""
+    if _on_page(row, finding) is None:
+        return None
+    day = finding["day"]
+    return f"{row.page}#severity=critical,warning&from={day}T00:00:00&to={day}T23:59:59"
 
 
 def headline(clusters: Sequence[ClusterRow]) -> str:
