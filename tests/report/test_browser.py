@@ -6,8 +6,11 @@ import pytest
 from selenium.webdriver.common.keys import Keys
 
 from browser_page import Page, chromium
+from mqreplay.lake.warehouse import Warehouse
 from mqreplay.report.build import build_report
 from mqreplay.report.data import Listing
+from mqreplay.report.pictures.finding_times import draw_finding_times
+from mqreplay.report.pictures.night import NightSpan, PictureData
 from report_data import BEGAN, HOSTILE, data, evidence, finding, judged, offset_break, unjudged
 
 SIZES = [(1280, 900), (400, 800)]
@@ -104,6 +107,43 @@ def test_search_and_filters_keep_causes_as_context_and_go_into_the_fragment(page
     page.all("[name=kind]")[0].send_keys("broker_down")
     assert visible_findings(page) == []
     assert page.all("#nothing")[0].is_displayed()
+
+
+def test_filters_hide_empty_lists_of_effects_and_say_how_many_match(page):
+    effects = "[...document.querySelectorAll('.effects > p')].filter(e => e.offsetParent).map(e => e.textContent)"
+    assert page.asks(effects) == ["1 finding follows from this"]
+    page.all("[name=q]")[0].send_keys("offsets")
+    assert page.asks(effects) == []
+    page.all("[name=q]")[0].clear()
+    page.all("[name=q]")[0].send_keys("delivered")
+    assert page.asks(effects) == ["1 finding follows from this, 1 matches"]
+    page.all("[type=reset]")[0].click()
+    page.browser.execute_async_script("setTimeout(arguments[0], 50)")
+    assert page.asks(effects) == ["1 finding follows from this"]
+
+
+def test_findings_over_the_night_show_what_the_filters_leave(browser, tmp_path):
+    night = NightSpan(BEGAN, BEGAN.replace(minute=59))
+    when = draw_finding_times(PictureData.of_night(Warehouse(str(tmp_path)), "c", night, CHAIN))
+    page = Page(browser, build_report(data(findings=CHAIN, pictures=[when])), tmp_path / "report.html", SIZES[0])
+    marks = (
+        "[...document.querySelectorAll('#p-when a')].filter(e => getComputedStyle(e).visibility === 'visible')"
+        ".map(e => e.getAttribute('href').slice(3)).sort()"
+    )
+    counts = (
+        "Object.fromEntries([...document.querySelectorAll('#p-when .p-end')].map(e => [e.dataset.kind, e.textContent]))"
+    )
+    kind = CHAIN[1]["kind"]
+    assert page.asks(marks) == ["aa01", "bb02", "cc03", "dd04"]
+    page.all("[value=critical] + span")[0].click()
+    assert page.asks(marks) == ["aa01"]
+    assert page.asks(counts) == {"broker_down": "1", kind: "0"}
+    assert [e.text for e in page.all("#p-when .faint")] == [kind, "0"]
+    page.all("[type=reset]")[0].click()
+    page.browser.execute_async_script("setTimeout(arguments[0], 50)")
+    assert page.asks(marks) == ["aa01", "bb02", "cc03", "dd04"]
+    assert page.asks(counts) == {"broker_down": "1", kind: "3"}
+    assert page.browser.get_log("browser") == []
 
 
 @pytest.mark.parametrize(

@@ -54,12 +54,19 @@ class Drawing:
         tail = Markup("><title>{}</title></path>").format(visible(title)) if title else Markup("/>")
         self.parts.append(head + tail)
 
-    def text(self, x: float, y: float, text: object, css: str = "p-t", width: float | None = None) -> None:
-        """Append a text. One wider than ``width`` is shortened; its tooltip has all of it."""
+    def text(
+        self, x: float, y: float, text: object, css: str = "p-t", width: float | None = None, kind: str | None = None
+    ) -> None:
+        """Append a text; one wider than ``width`` is shortened, and its tooltip has all of it.
+
+        ``kind``: that of the findings whose name or number it is.
+        """
         whole = str(visible(str(text)))
         shown = whole if width is None else shorten(whole, width)
         more = Markup("<title>{}</title>").format(whole) if shown != whole else ""
-        self.add('<text class="{css}" x="{x}" y="{y}">{shown}{more}</text>', css=css, x=x, y=y, shown=shown, more=more)
+        of = "" if kind is None else Markup(' data-kind="{}"').format(visible(kind))
+        shape = '<text class="{css}" x="{x}" y="{y}"{of}>{shown}{more}</text>'
+        self.add(shape, css=css, x=x, y=y, of=of, shown=shown, more=more)
 
     def place(self, kind: str, name: str, x: float, y: float, css: str, width: float) -> None:
         """Append the name of a group, topic or broker that leads to its part of the page."""

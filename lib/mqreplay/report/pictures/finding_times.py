@@ -11,7 +11,7 @@ from mqreplay.report.pictures.scales import LEFT, PLOT, TimeScale
 from mqreplay.report.text import number
 
 TITLE = "Findings over the night"
-CAPTION = "Each mark is a finding, from its start to its end, and leads to it."
+CAPTION = "Each mark is a finding, from its start to its end, and leads to it. Filters of the list apply here, too."
 WHY_EMPTY = "There are no findings in this night."
 MOST_KINDS = 24
 MOST_LINES = 4  # of one kind
@@ -29,13 +29,8 @@ def draw_finding_times(view: PictureData) -> Picture:
     for kind, found in list(by_kind.items())[:MOST_KINDS]:
         top = drawing.y
         drawing.y += 3
-        drawing.text(8, top + 14, kind, "p-t p-small", LEFT - 50)
-        drawing.add(
-            '<text class="p-t p-small p-dim p-end" x="{x}" y="{y}">{n}</text>',
-            x=LEFT - 14,
-            y=top + 14,
-            n=number(len(found)),
-        )
+        drawing.text(8, top + 14, kind, "p-t p-small", LEFT - 50, kind)
+        drawing.text(LEFT - 14, top + 14, number(len(found)), "p-t p-small p-dim p-end", kind=kind)
         left_out += drawing.finding_strip(found, MOST_LINES)
         drawing.y = max(drawing.y + 3, top + 20)
         drawing.path(f"M8 {drawing.y:g}H{LEFT + PLOT}", "p-rule")

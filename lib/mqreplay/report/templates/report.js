@@ -5,6 +5,8 @@
   const form = document.getElementById("filters");
   const all = [...document.querySelectorAll(".finding")];
   const branches = [...document.querySelectorAll(".branch")].reverse();
+  const marks = [...document.querySelectorAll("#p-when a[href^='#f-']")];
+  const kinds = [...document.querySelectorAll("#p-when [data-kind]")];
   const texts = new Map();
   const fields = ["q", "kind", "consumer_group", "topic", "broker_name", "from", "to"];
   const boxes = form ? [...form.querySelectorAll("[name=severity]")] : [];
@@ -56,14 +58,36 @@
       const folded = branch.parentElement.closest("details.fold");
       if (active && !branch.hidden && folded) folded.open = true;
     }
-    for (const card of document.querySelectorAll(".card.list")) {
-      card.hidden = active && !card.querySelector(".root:not([hidden])");
+    for (const box of document.querySelectorAll(".card.list, .effects, .effects > .fold")) {
+      box.hidden = active && !box.querySelector(".branch:not([hidden])");
     }
+    for (const words of document.querySelectorAll(".effects-shown")) {
+      const left = words.closest(".effects").querySelectorAll(".finding:not(.context)").length;
+      words.textContent = active ? `, ${number(left)} ${left === 1 ? "matches" : "match"}` : "";
+    }
+    filterTimes(active);
     document.getElementById("matches").textContent =
       (active ? number(count) + " of " : "") + number(all.length)
       + (all.length === 1 ? " finding" : " findings") + (active ? " match" : "");
     document.getElementById("nothing").hidden = count > 0;
     form.querySelector("[type=reset]").hidden = !active;
+  }
+
+  // "Findings over the night" marks what the list shows.
+  function filterTimes(active) {
+    const counts = new Map();
+    for (const finding of all) {
+      if (!finding.classList.contains("context")) counts.set(finding.dataset.kind, (counts.get(finding.dataset.kind) || 0) + 1);
+    }
+    for (const mark of marks) {
+      const finding = document.getElementById(mark.getAttribute("href").slice(1));
+      mark.classList.toggle("out", Boolean(finding?.classList.contains("context")));
+    }
+    for (const words of kinds) {
+      const left = counts.get(words.dataset.kind) || 0;
+      words.classList.toggle("faint", active && !left);
+      if (words.classList.contains("p-end")) words.textContent = number(left);
+    }
   }
 
   function parsed() {
