@@ -36,8 +36,9 @@ def test_a_group_that_reads_from_disk() -> None:
     (row,) = found([read(s, queue) for s in range(101) for queue in (0, 1)])
     assert (row["severity"], row["from_ts"], row["to_ts"], row["queue_id"]) == ("warning", at(0), at(100), None)
     assert row["summary"] == (
-        "Group g read t in 2 queues from disk for 100 s: 1616 messages in 202 pulls, 8 messages or 65536 bytes at most"
-        " in each; 0 messages arrived meanwhile. 8400 messages are waiting: at this speed it catches up in 8 min."
+        "Group g read t in 2 queues (b/0, b/1) from disk for 100 s: 1616 messages in 202 pulls, 8 messages or 65536"
+        " bytes at most in each; 0 messages arrived meanwhile. 8400 messages are waiting: at this speed it catches up"
+        " in 8 min."
     )
     assert (row["evidence_count"], row["evidence"][0]["table_name"]) == (202, "gold.slave_suggestion")
 

@@ -57,10 +57,12 @@ def found(disputes: list[Row], members: list[Row]) -> list[Row]:
 def test_a_queue_left_to_nobody_and_one_held_twice():
     double, orphan = found([dispute(2, 0, 200), dispute(0, 0, 200, queue_id=1)], [])
     assert double["summary"] == (
-        "Group g: 1 queue of T was held by up to 2 clients at once, for 200 queue-seconds; messages of it were"
+        "Group g: 1 queue of T (b/0) was held by up to 2 clients at once, for 200 queue-seconds; messages of it were"
         " consumed more than once."
     )
-    assert orphan["summary"] == ("Group g left 1 queue of T to nobody: 200 queue-seconds in which nobody consumed it.")
+    assert orphan["summary"] == (
+        "Group g left 1 queue of T (b/1) to nobody: 200 queue-seconds in which nobody consumed it."
+    )
     kinds = [(row["kind"], row["severity"]) for row in (double, orphan)]
     assert kinds == [("double_owned_queue", "warning"), ("orphan_queue", "warning")]
     assert (double["queue_id"], orphan["queue_id"], orphan["broker_name"]) == (0, 1, "b")
@@ -69,10 +71,16 @@ def test_a_queue_left_to_nobody_and_one_held_twice():
     assert orphan["evidence"] == [seen], "no row of queue_owner names nobody"
 
 
+def test_a_summary_names_queues_in_order_and_counts_the_rest():
+    (orphan,) = found([dispute(0, 0, 200, queue_id=queue) for queue in range(19)], [])
+    assert "left 19 queues of T (b/0, b/1, b/2, " in orphan["summary"]
+    assert "b/15 and 3 more queues) to nobody" in orphan["summary"]
+
+
 def test_queues_of_one_group_and_topic_near_in_time_are_one_finding():
     disputes = [dispute(2, 0, 100), dispute(4, 0, 100, queue_id=1), dispute(3, 220, 270.5)]
     (double,) = found(disputes, [])
-    assert "2 queues of T were held by up to 4 clients at once, for 251 queue-seconds;" in double["summary"]
+    assert "2 queues of T (b/0, b/1) were held by up to 4 clients at once, for 251 queue-seconds;" in double["summary"]
     assert (double["from_ts"], double["to_ts"], double["queue_id"]) == (at(0), at(270.5), None)
     assert len(double["evidence"]) == 2
     separate = [dispute(2, 0, 100), dispute(2, 220.001, 300), dispute(2, 0, 100, topic="U")]

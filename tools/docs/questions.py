@@ -186,13 +186,28 @@ WITH owned AS (
       ORDER BY from_ts, to_ts ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
     ) AS free_ts
   FROM gold.queue_owner
+), seen AS (
+  SELECT cluster, consumer_group, topic, ts, unnest(mq_all) AS queue
+  FROM silver.rebalance
+), known AS (
+  SELECT cluster, consumer_group, topic, queue.broker_name, queue.queue_id, min(ts) AS free_ts, max(ts) AS last_ts
+  FROM seen
+  GROUP BY ALL
+), free AS (
+  SELECT consumer_group, topic, broker_name, queue_id, free_ts, from_ts - free_ts AS without_owner
+  FROM owned
+  UNION ALL
+  SELECT consumer_group, topic, broker_name, queue_id, free_ts, last_ts - free_ts
+  FROM known
+  ANTI JOIN gold.queue_owner USING (cluster, consumer_group, topic, broker_name, queue_id)
 )
-SELECT consumer_group, topic, broker_name, queue_id, free_ts, from_ts - free_ts AS without_owner
-FROM owned
-WHERE from_ts - free_ts > INTERVAL '30' SECOND AND topic NOT LIKE '%RETRY%'
+SELECT *
+FROM free
+WHERE without_owner > INTERVAL '30' SECOND AND topic NOT LIKE '%RETRY%'
 ORDER BY without_owner DESC, broker_name, queue_id
 """,
-        "The messages of such a queue wait, while the lag of the group's other queues is normal.",
+        "The messages of such a queue wait, while the lag of the group's other queues is normal. `known` has the "
+        "queues that members saw: one that nobody ever held has no row in gold.queue_owner.",
     ),
     Question(
         "Which queues had two owners for more than ten seconds?",

@@ -10,7 +10,7 @@ from mqreplay.evidence_advice import Need
 from mqreplay.findings.finding_evidence import FindingEvidence
 from mqreplay.findings.kind import Cause, FindingKind
 from mqreplay.findings.limits import Limits
-from mqreplay.findings.shape import counted, evidence, finding, none, one_or_none, whole_seconds
+from mqreplay.findings.shape import counted, evidence, finding, none, one_or_none, places, places_text, whole_seconds
 
 
 def find(found: FindingEvidence, limits: Limits) -> pl.DataFrame:
@@ -38,9 +38,9 @@ DISK_BOUND_CATCHUP = FindingKind(
     confidence=0.9,
     needs=(Need("pull_log"), Need("broker_runtime"), Need("brokers")),
     thresholds=("findings.disk_catchup_s", "findings.same_cause_gap_s"),
-    example="Group archive-group read readings in 8 queues from disk for 160 s: 14710 messages in 2942 pulls, 8"
-    " messages or 65536 bytes at most in each; 12000 messages arrived meanwhile. 90210 messages are waiting: at this"
-    " speed it catches up in 88 min.",
+    example="Group archive-group read readings in 2 queues (broker-a/0, broker-a/1) from disk for 160 s: 14710 messages"
+    " in 2942 pulls, 8 messages or 65536 bytes at most in each; 12000 messages arrived meanwhile. 90210 messages are"
+    " waiting: at this speed it catches up in 88 min.",
     causes=(
         Cause("offset_reset", same=GROUP_TOPIC, after_s=3600),
         Cause("start_from_oldest", same=GROUP_TOPIC, after_s=3600),
@@ -74,6 +74,7 @@ def disk_bound(runs: pl.DataFrame, cluster: str, gap_s: int, disk_catchup_s: int
         *[pl.col(name).cast(pl.Int128).sum() for name in ("pulls", "messages", "arrived", "waiting")],
         *limits,
         pl.len().cast(pl.Int64).alias("queues"),
+        places(),
         one_or_none("broker_name"),
         one_or_none("queue_id"),
     )
@@ -110,7 +111,9 @@ def _summary() -> pl.Expr:
         .otherwise(pl.lit(": at this speed it never catches up."))
     )
     return pl.concat_str(
-        pl.format("Group {} read {} in {} from disk for ", "consumer_group", "topic", counted("queues", "queue")),
+        pl.format("Group {} read {} in {}", "consumer_group", "topic", counted("queues", "queue")),
+        places_text(),
+        pl.lit(" from disk for "),
         whole_seconds("from_ts", "to_ts"),
         pl.format(": {} in {}", counted("messages", "message"), counted("pulls", "pull")),
         pl.format(", {} messages or {} bytes at most in each; ", "disk_messages", "disk_bytes"),

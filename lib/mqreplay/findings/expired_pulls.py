@@ -9,7 +9,7 @@ from mqreplay.evidence_advice import Need
 from mqreplay.findings.finding_evidence import FindingEvidence
 from mqreplay.findings.kind import FindingKind
 from mqreplay.findings.limits import Limits
-from mqreplay.findings.shape import counted, evidence, finding, one_or_none
+from mqreplay.findings.shape import counted, evidence, finding, one_or_none, places, places_text
 
 POLLED_S = 90  # running info that does not change is written once a minute
 
@@ -33,8 +33,8 @@ PULL_EXPIRED = FindingKind(
     confidence=0.9,
     needs=(Need("assignments"),),
     thresholds=("findings.rebalance_interval_s",),
-    example="Client 10.0.0.7@4228#1956465375449 of group courier did not pull 4 queues of orders, and had not dropped"
-    " them.",
+    example="Client 10.0.0.7@4228#1956465375449 of group courier did not pull 2 queues of orders (broker-a/2,"
+    " broker-a/3), and had not dropped them.",
     ends_after="findings.lost_s",
 )
 
@@ -47,15 +47,17 @@ def expired_pulls(expired: pl.DataFrame, cluster: str) -> pl.DataFrame:
         pl.col("ts").min().alias("from_ts"),
         pl.col("ts").max().alias("to_ts"),
         pl.struct("broker_name", "queue_id").n_unique().alias("queues"),
+        places(),
         one_or_none("broker_name"),
         one_or_none("queue_id"),
         evidence("silver.assignment", "record_id"),
     )
     summary = pl.format(
-        "Client {} of group {} did not pull {} of {}, and had not dropped them.",
+        "Client {} of group {} did not pull {} of {}{}, and had not dropped them.",
         "client_id",
         "consumer_group",
         counted("queues", "queue"),
         "topic",
+        places_text(),
     )
     return finding(rows, PULL_EXPIRED, cluster, severity="warning", summary=summary)

@@ -16,7 +16,17 @@ from mqreplay.findings.finding_evidence import FindingEvidence
 from mqreplay.findings.kind import Cause, FindingKind
 from mqreplay.findings.limits import Limits
 from mqreplay.findings.messages import known_ends, retried_topics
-from mqreplay.findings.shape import EVIDENCE, counted, evidence, evidence_row, finding, one_or_none, row_key
+from mqreplay.findings.shape import (
+    EVIDENCE,
+    counted,
+    evidence,
+    evidence_row,
+    finding,
+    one_or_none,
+    places,
+    places_text,
+    row_key,
+)
 
 # Rebalances and pulls of clients show owners, too.
 OWNERS = (Need("assignments", or_recorded=("rebalance_log", "pull_log")),)
@@ -66,7 +76,8 @@ ORPHAN_QUEUE = FindingKind(
     needs=OWNERS,
     thresholds=("findings.dispute_s", "findings.rebalance_interval_s", "findings.same_cause_gap_s"),
     example=(
-        "Group mixalg-group left 2 queues of pay-topic to nobody: 160 queue-seconds in which nobody consumed them."
+        "Group mixalg-group left 2 queues of pay-topic (broker-b/0, broker-b/2) to nobody: 160 queue-seconds in which"
+        " nobody consumed them."
     ),
     causes=(
         BY_DUPLICATE,
@@ -91,8 +102,8 @@ DOUBLE_OWNED_QUEUE = FindingKind(
     needs=OWNERS,
     thresholds=("findings.dispute_s", "findings.rebalance_interval_s", "findings.same_cause_gap_s"),
     example=(
-        "Group mixalg-group: 2 queues of pay-topic were held by up to 2 clients at once, for 159 queue-seconds;"
-        " messages of them were consumed more than once."
+        "Group mixalg-group: 2 queues of pay-topic (broker-a/0, broker-a/2) were held by up to 2 clients at once, for"
+        " 159 queue-seconds; messages of them were consumed more than once."
     ),
     causes=(
         BY_DUPLICATE,
@@ -163,6 +174,7 @@ def ownership_findings(
         pl.col("from_ts").min(),
         pl.col("to_ts").max(),
         pl.struct("broker_name", "queue_id").n_unique().alias("queues"),
+        places(),
         _seconds_text(pl.col("ms").sum()).alias("seconds"),
         pl.col("owners").max(),
         one_or_none("broker_name"),
@@ -205,10 +217,11 @@ def _them() -> pl.Expr:
 
 def _orphans(merged: pl.DataFrame, shown: pl.DataFrame, cluster: str) -> pl.DataFrame:
     summary = pl.format(
-        "Group {} left {} of {} to nobody: {} queue-seconds in which nobody consumed {}.",
+        "Group {} left {} of {}{} to nobody: {} queue-seconds in which nobody consumed {}.",
         "consumer_group",
         counted("queues", "queue"),
         "topic",
+        places_text(),
         "seconds",
         _them(),
     )
@@ -219,11 +232,12 @@ def _orphans(merged: pl.DataFrame, shown: pl.DataFrame, cluster: str) -> pl.Data
 
 def _doubles(merged: pl.DataFrame, shown: pl.DataFrame, cluster: str) -> pl.DataFrame:
     summary = pl.format(
-        "Group {}: {} of {} {} held by up to {} at once, for {} queue-seconds; messages of {} were consumed more than"
+        "Group {}: {} of {}{} {} held by up to {} at once, for {} queue-seconds; messages of {} were consumed more than"
         " once.",
         "consumer_group",
         counted("queues", "queue"),
         "topic",
+        places_text(),
         pl.when(pl.col("queues") == 1).then(pl.lit("was")).otherwise(pl.lit("were")),
         counted("owners", "client"),
         "seconds",

@@ -50,6 +50,7 @@ HIDDEN: dict[str, pl.DataType] = {
 }
 SCHEMA |= HIDDEN
 HOUR, DAY = 3_600, 86_400  # seconds
+QUEUES_NAMED = 16  # queues in a summary; more are counted
 EVIDENCE_ROWS = 50  # rows of evidence kept with a finding; evidence_count is how many there are
 
 
@@ -143,6 +144,20 @@ def one_or_none(name: str) -> pl.Expr:
     """Return an aggregate: the value, where all of a group's rows that have one share it, else null."""
     known = pl.col(name).drop_nulls()
     return pl.when(known.n_unique() == 1).then(known.first()).alias(name)
+
+
+def places() -> pl.Expr:
+    """Return an aggregate, ``places``: the queues of a group's rows, in order: ["broker-a/0", "broker-a/1"]."""
+    queue = pl.element().struct
+    named = pl.format("{}/{}", queue.field("broker_name"), queue.field("queue_id"))
+    return pl.struct("broker_name", "queue_id").unique().sort().implode().list.eval(named).alias("places")
+
+
+def places_text() -> pl.Expr:
+    """Return the queues of ``places`` as part of a sentence: ' (broker-a/0, broker-a/1)'."""
+    more = pl.col("places").list.len().cast(pl.Int64) - QUEUES_NAMED
+    rest = pl.when(more > 0).then(pl.lit(" and ") + counted(more, "more queue")).otherwise(pl.lit(""))
+    return pl.format(" ({}{})", pl.col("places").list.head(QUEUES_NAMED).list.join(", "), rest)
 
 
 def counted(n: str | pl.Expr, what: str) -> pl.Expr:

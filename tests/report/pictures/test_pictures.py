@@ -188,6 +188,44 @@ def test_gaps_and_overlaps_of_owners_are_marked(tmp_path: Path) -> None:
     assert "held at once by x, y" in "".join(double.itertext())
 
 
+def seen(minute: float, queues: list[int], **differs: Any) -> dict[str, Any]:
+    listed = [{"broker_name": "b", "queue_id": queue} for queue in queues]
+    base = {"consumer_group": "g", "topic": "t", "client_id": "x", "ts": at(minute), "mq_all": listed}
+    return base | {"mq_divided": [], "record_id": f"seen {minute}"} | differs
+
+
+def nobody(picture: Picture) -> list[str]:
+    boxes = [e for e in shapes(picture, "p-down") if e.find("{*}title") is not None]
+    return ["".join(box.itertext()) for box in boxes]
+
+
+def test_queues_that_nobody_ever_held_are_drawn_as_unowned(tmp_path: Path) -> None:
+    tables = {
+        "gold.queue_owner": [owner("x", 0, 0, 30)],
+        "silver.rebalance": [seen(1, [0, 1, 2]), seen(12, [0, 1, 2, 3]), seen(13, [7], consumer_group="h")],
+    }
+    orphan = place(finding("o"), kind="orphan_queue", consumer_group="g", topic="t", from_ts=at(10), to_ts=at(20))
+    picture = drawn(tmp_path / "found", tables, [orphan])["owners"]
+    assert nobody(picture) == [
+        "b / 1: nobody, 02:10:00 – 02:20:00, 10 min",
+        "b / 2: nobody, 02:10:00 – 02:20:00, 10 min",
+        "b / 3: nobody, 02:12:00 – 02:20:00, 8 min",
+    ]
+    one = orphan | {"broker_name": "b", "queue_id": 2}
+    assert nobody(drawn(tmp_path / "one", tables, [one])["owners"]) == ["b / 2: nobody, 02:10:00 – 02:20:00, 10 min"]
+    # Without a finding, an owner may just not be recorded.
+    assert nobody(drawn(tmp_path / "none", tables, [])["owners"]) == []
+
+
+def test_a_topic_without_any_owner_is_drawn_with_the_queues_of_its_route(tmp_path: Path) -> None:
+    data = [{"broker_name": "b", "read_queue_nums": 2, "write_queue_nums": 2, "perm": 6, "topic_sys_flag": 0}]
+    route = {"topic": "t", "client_id": None, "namesrv_addr": "n", "ts": at(1), "previous_ts": None}
+    route |= {"queue_datas": data, "queue_mappings": None, "record_id": "r"}
+    orphan = place(finding("o"), kind="orphan_queue", consumer_group="g", topic="t", from_ts=at(10), to_ts=at(20))
+    picture = drawn(tmp_path, {"silver.route": [route]}, [orphan])["owners"]
+    assert [text.split(":")[0] for text in nobody(picture)] == ["b / 0", "b / 1"]
+
+
 def test_an_owner_beyond_the_night_is_drawn_to_its_end(tmp_path: Path) -> None:
     picture = drawn(tmp_path, {"gold.queue_owner": [owner("x", 0, 50, 61)]}, [])["owners"]
     bar = next(e for e in shapes(picture, "p-bar") if e.find("{*}title") is not None)

@@ -16,6 +16,7 @@ from mqreplay.report.pictures.night import PictureData
 from mqreplay.report.pictures.picture import Picture
 from mqreplay.report.pictures.scales import LEFT, PLOT, TimeScale
 from mqreplay.report.pictures.spans import Span, gaps, merged, overlaps, seconds
+from mqreplay.report.pictures.unowned import Pair, Queue, orphaned_pairs, unowned_spans
 from mqreplay.report.text import lasting
 
 TITLE = "Owners of queues"
@@ -43,7 +44,6 @@ MOST_BARS = 60  # of one queue
 BAR = 13
 MOST_COLOURS = 7  # of clients, in pictures.css
 BAD_S = 1.0  # shorter gaps and overlaps are ordinary moments of a rebalance
-Pair = tuple[str, str]
 
 
 @dataclass
@@ -61,7 +61,7 @@ class _Lane:
 
 def draw_owners(view: PictureData) -> Picture:
     """Draw a panel for each group and topic, those with findings first, and a row for each of its queues."""
-    chosen, total = chosen_pairs(view, KINDS, MOST_GROUPS)
+    chosen, total = chosen_pairs(view, KINDS, MOST_GROUPS, orphaned_pairs(view))
     if not chosen:
         return Picture("owners", TITLE, CAPTION, why_empty=WHY_EMPTY)
     spans = _spans(view, chosen)
@@ -83,8 +83,13 @@ def draw_owners(view: PictureData) -> Picture:
     return drawing.picture("owners", TITLE, CAPTION, cut, SQL)
 
 
-def chosen_pairs(view: PictureData, kinds: tuple[str, ...], most: int) -> tuple[list[Pair], int]:
-    """Return the groups and topics to draw, those with findings of these kinds first, and how many there are."""
+def chosen_pairs(
+    view: PictureData, kinds: tuple[str, ...], most: int, without_owner: Iterable[Pair] = ()
+) -> tuple[list[Pair], int]:
+    """Return the groups and topics to draw, those with findings of these kinds first, and how many there are.
+
+    ``without_owner``: further ones, whose queues need not have had an owner.
+    """
     owners = view.spans("gold.queue_owner").filter(~pl.col("topic").str.starts_with("%"))
     spans = (
         owners.group_by("consumer_group", "topic")
@@ -92,6 +97,7 @@ def chosen_pairs(view: PictureData, kinds: tuple[str, ...], most: int) -> tuple[
         .sort(-pl.col("len").cast(pl.Int64), "consumer_group", "topic")
     )
     known: dict[Pair, None] = {(group, topic): None for group, topic, _ in spans.collect().iter_rows()}
+    known |= dict.fromkeys(without_owner)
     by_group: dict[str, list[Pair]] = {}
     for pair in known:
         by_group.setdefault(pair[0], []).append(pair)
@@ -118,12 +124,23 @@ def _spans(view: PictureData, chosen: list[Pair]) -> dict[Pair, list[Row]]:
     return found
 
 
-def _lanes(rows: list[Row]) -> list[_Lane]:
-    lanes: dict[tuple[str, int], _Lane] = {}
+def _lanes(view: PictureData, pair: Pair, rows: list[Row]) -> list[_Lane]:
+    """Return the queues that were held, and those that should have been, in order."""
+    lanes = _held_lanes(rows)
+    for queue, free in unowned_spans(view, pair, lanes).items():
+        lanes[queue] = _Lane(_lane_name(*queue), gaps=free)
+    return [lane for _, lane in sorted(lanes.items())]
+
+
+def _lane_name(broker: str, queue: int) -> str:
+    return f"{broker} / {queue}"
+
+
+def _held_lanes(rows: list[Row]) -> dict[Queue, _Lane]:
+    lanes: dict[Queue, _Lane] = {}
     for row in rows:
-        lane = lanes.setdefault(
-            (row["broker_name"], row["queue_id"]), _Lane(f"{row['broker_name']} / {row['queue_id']}")
-        )
+        queue = (row["broker_name"], row["queue_id"])
+        lane = lanes.setdefault(queue, _Lane(_lane_name(*queue)))
         lane.bars.append((row["client_id"], row["from_ts"], row["to_ts"]))
     whole = merged((begin, end) for lane in lanes.values() for _, begin, end in lane.bars)
     for lane in lanes.values():
@@ -133,12 +150,12 @@ def _lanes(rows: list[Row]) -> list[_Lane]:
         here = [(max(a, since), min(b, until)) for a, b in whole if a < until and b > since]
         lane.gaps = [gap for gap in gaps(held, here) if seconds([gap]) >= BAD_S]
         lane.overlaps = [each for each in overlaps(held) if seconds([each]) >= BAD_S]
-    return list(lanes.values())
+    return lanes
 
 
 def _panel(drawing: Drawing, view: PictureData, pair: Pair, rows: list[Row]) -> int:
     """Draw the queues of a group and topic; return how many were left out."""
-    lanes = _lanes(rows)
+    lanes = _lanes(view, pair, rows)
     shown = sorted(lanes, key=lambda lane: -lane.bad_s)[:MOST_QUEUES]
     kept = {id(lane) for lane in shown}
     findings = [f for f in view.findings_of(KINDS, consumer_group=pair[0], topic=pair[1]) if f["consumer_group"]]
