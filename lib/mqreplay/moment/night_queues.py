@@ -20,6 +20,7 @@ GROUP = "consumer_group"
 LINE = [GROUP, *QUEUE]
 SLOTS = 180  # instants of the night at which lag is known
 REACH = dt.timedelta(days=1)  # older offsets are not looked for
+REMOVED = -(2**63)  # in place of an offset that a copy no longer has
 OF_COMMIT = ("kind", "commit_offset", "error", "response_code", "remark")
 
 
@@ -29,12 +30,14 @@ class QueueFrames:
 
     ``members``: consumer_group, client_id, from_ts, to_ts, shares_queues, begin, end (the first one after it).
     ``held``: LINE, begin, end (exclusive): at least one client held the queue. ``known``: LINE, since: from then on
-    the group is known to read the queue. ``lag``: LINE, slot, lag: from the start of the slot.
+    the group is known to read the queue. ``lines``: LINE, line: numbers of those with a committed offset.
+    ``lag``: line, slot, lag: from the start of the slot, by line and slot.
     """
 
     members: pl.DataFrame
     held: pl.DataFrame
     known: pl.DataFrame
+    lines: pl.DataFrame
     lag: pl.DataFrame
 
 
@@ -50,12 +53,14 @@ def queue_frames(night: Recorded) -> QueueFrames:
     owned = spans_of(night, "gold.queue_owner").filter(~pl.col("topic").str.starts_with(RETRY))
     spans = owned.select(*LINE, first_ms("from_ts", night).alias("begin"), first_ms("to_ts", night).alias("end"))
     committed, ends, suggested = _offsets(night)
+    lines = committed.select(LINE).unique().with_row_index("line")
     known = pl.concat([committed.group_by(LINE).agg(pl.col("since").min()), suggested.select(*LINE, "since")])
     return QueueFrames(
         members,
         merged(spans.filter(pl.col("end") > pl.col("begin")).collect(), LINE),
         known.group_by(LINE).agg(pl.col("since").min()),
-        _lag(committed, ends),
+        lines,
+        lag_of_lines(lines, committed, ends),
     )
 
 
@@ -127,18 +132,11 @@ def slot_ms(seconds: float) -> int:
     return max(int(-(-seconds * 1_000 // SLOTS)), 1)
 
 
-def _lag(committed: pl.DataFrame, ends: pl.DataFrame) -> pl.DataFrame:
-    """Return the messages between offset and end at each slot in which one of them changes: LINE, slot, lag."""
-    lines = committed.select(LINE).unique()
-    of_ends = lines.join(ends.select(*QUEUE, "slot"), list(QUEUE)).select(*LINE, "slot")
-    changes = pl.concat([committed.select(*LINE, "slot"), of_ends]).unique().sort("slot")
-    joined = changes.join_asof(
-        committed.select(*LINE, "slot", "offset").sort("slot"), on="slot", by=LINE, check_sortedness=False
-    ).join_asof(
-        ends.select(*QUEUE, "slot", pl.col("offset").alias("end")).sort("slot"),
-        on="slot",
-        by=list(QUEUE),
-        check_sortedness=False,
-    )
-    lag = (pl.col("end") - pl.col("offset")).clip(0).alias("lag")
-    return joined.select(*LINE, "slot", lag).sort(*LINE, "slot")
+def lag_of_lines(lines: pl.DataFrame, committed: pl.DataFrame, ends: pl.DataFrame) -> pl.DataFrame:
+    """Return the messages between offset and end at each slot in which one of them changes: line, slot, lag."""
+    offsets = committed.join(lines, LINE).select("line", "slot", pl.col("offset").fill_null(REMOVED))
+    of_ends = ends.join(lines, list(QUEUE)).select("line", "slot", pl.col("offset").alias("end"))
+    changes = pl.concat([offsets, of_ends], how="diagonal").group_by("line", "slot").agg(pl.col("offset", "end").max())
+    known = changes.sort("line", "slot").with_columns(pl.col("offset", "end").forward_fill().over("line"))
+    offset = pl.when(pl.col("offset") != REMOVED).then("offset")
+    return known.select("line", "slot", (pl.col("end") - offset).clip(0).alias("lag"))

@@ -152,16 +152,26 @@ def _lag_slots(frames: QueueFrames, slots: int) -> dict[tuple[str, str], list[in
 
     The sums of lag and of unknown queues change with each queue's own values: their differences are added up.
     """
-    before = pl.col("lag").shift(1).over(LINE)
-    is_first = pl.col("slot").cum_count().over(LINE) == 1
+    before = pl.col("lag").shift(1).over("line")
+    is_first = pl.col("line").ne_missing(pl.col("line").shift(1))
     change = pl.col("lag").fill_null(0) - before.fill_null(0)
     was_unknown = before.is_null() & ~is_first
     unknown = pl.col("lag").is_null().cast(pl.Int64) - was_unknown.cast(pl.Int64)
-    changes = frames.lag.filter(pl.col("slot") < slots).with_columns(change.alias("change"), unknown.alias("unknown"))
-    no_offset = frames.known.join(frames.lag.select(LINE).unique(), LINE, how="anti")
+    changes = frames.lag.with_columns(change.alias("change"), unknown.alias("unknown"))
+    topics = frames.lines.select(OF_TOPIC).unique().with_row_index("of_topic")
+    of_line = frames.lines.join(topics, OF_TOPIC).select("line", "of_topic")
+    no_offset = frames.known.join(frames.lines, LINE, how="anti")
     found: dict[tuple[str, str], list[int | None]] = {}
     never = set(no_offset.select(OF_TOPIC).unique().rows())
-    by_slot = changes.group_by(*OF_TOPIC, "slot").agg(pl.col("change", "unknown").sum()).sort(*OF_TOPIC, "slot")
+    by_slot = (
+        changes.filter(pl.col("slot") < slots)
+        .join(of_line, "line")
+        .group_by("of_topic", "slot")
+        .agg(pl.col("change", "unknown").sum())
+        .join(topics, "of_topic")
+        .select(*OF_TOPIC, "slot", "change", "unknown")
+        .sort(*OF_TOPIC, "slot")
+    )
     seen: dict[tuple[str, str], list[tuple[int, int, int]]] = defaultdict(list)
     for name, topic, slot, more, lacking in by_slot.iter_rows():
         seen[name, topic].append((slot, more, lacking))
