@@ -146,6 +146,50 @@ def test_the_keyboard_and_the_wheel_zoom(wide: Page) -> None:
     assert last - first < end - begin
 
 
+def touches(page: Page, kind: str, *places: tuple[float, float]) -> None:
+    points = [{"x": x, "y": y, "id": number} for number, (x, y) in enumerate(places)]
+    page.browser.execute_cdp_cmd("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+
+
+def test_two_fingers_zoom_and_pan_and_one_scrolls(browser: webdriver.Chrome, html: str, tmp_path: Any) -> None:
+    page = Page(browser, html, tmp_path / "report.html", (390, 800))
+    touch = {"enabled": True, "maxTouchPoints": 2}
+    browser.execute_cdp_cmd("Emulation.setTouchEmulationEnabled", touch)
+    try:
+        page.browser.execute_script("document.querySelector('#p-lag svg').scrollIntoView({block: 'start'})")
+        box = page.asks("(b => [b.left, b.top, b.width])(document.querySelector('#p-lag svg').getBoundingClientRect())")
+        y = box[1] + 60
+        assert box[0] < 60
+        touches(page, "touchStart", (240, y))
+        touches(page, "touchStart", (240, y), (290, y))
+        for step in range(1, 11):
+            touches(page, "touchMove", (240 - 6 * step, y), (290 + 6 * step, y))
+        touches(page, "touchEnd")
+        page.browser.execute_async_script(FRAME)
+        views = page.asks(VIEWS)
+        assert len(set(views)) == 1
+        begin, end = map(int, views[0].split(","))
+        whole = (18 * 60 + 30) * 1_000
+        assert end - begin == pytest.approx(whole * 50 / 170, rel=0.05)
+        assert page.asks("visualViewport.scale") == 1
+        touches(page, "touchStart", (180, y), (300, y))
+        for step in range(1, 11):
+            touches(page, "touchMove", (180 + 5 * step, y), (300 + 5 * step, y))
+        touches(page, "touchEnd")
+        page.browser.execute_async_script(FRAME)
+        earlier, until = map(int, page.asks(VIEWS)[0].split(","))
+        assert until - earlier == pytest.approx(end - begin, rel=0.02)
+        assert earlier < begin
+        touches(page, "touchStart", (200, y))
+        for step in range(1, 6):
+            touches(page, "touchMove", (200, y - 20 * step))
+        touches(page, "touchEnd")
+        page.browser.execute_async_script("setTimeout(arguments[0], 300)")
+        assert page.asks(VIEWS)[0] == f"{earlier},{until}"
+    finally:
+        browser.execute_cdp_cmd("Emulation.setTouchEmulationEnabled", {"enabled": False})
+
+
 def test_the_panel_shows_the_state_that_at_shows(wide: Page, sample: Recorded) -> None:
     chosen = random.Random(37)
     seconds = int((sample.last - sample.first).total_seconds())

@@ -5,7 +5,7 @@
   const SVG = document.querySelector("svg").namespaceURI;
   const STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400];
   const { data, panel } = mqCursor;
-  let from = 0, to = data.n, drawing = 0, held = null;
+  let from = 0, to = data.n, drawing = 0, held = null, pinched = null;
   const pictures = [...document.querySelectorAll("svg.timed")].map((svg) => ({ svg, marks: null }));
 
   function make(name, attributes, parent) {
@@ -152,11 +152,70 @@
       label.setAttribute("x", middle);
       label.textContent = mqCursor.text(ms).slice(-8);
       const box = picture.svg.parentElement;
-      if (shown && !held && box.scrollWidth > box.clientWidth) {
+      if (shown && !held && !pinched && box.scrollWidth > box.clientWidth) {
         const seen = x / 960 * box.scrollWidth - box.scrollLeft;
         if (seen < 40 || seen > box.clientWidth - 40) box.scrollLeft += seen - box.clientWidth / 2;
       }
     }
+  }
+
+  // Two fingers zoom and pan: what lies under each stays under it. One finger scrolls the page, see cursor.css.
+  function pinches(svg, box, at) {
+    const fingers = new Map();
+    let held = null;
+    const places = () => [...fingers.values()].map(at).sort((a, b) => a - b);
+    svg.addEventListener("pointerdown", (event) => {
+      if (event.pointerType !== "touch") return;
+      fingers.set(event.pointerId, event);
+      held = fingers.size === 2 ? places() : null;
+    });
+    svg.addEventListener("pointermove", (event) => {
+      if (!fingers.has(event.pointerId)) return;
+      fingers.set(event.pointerId, event);
+      if (!held) return;
+      const here = places(), most = data.n / ((to - from) / MOST);
+      const scale = Math.min(Math.max((here[1] - here[0]) / (held[1] - held[0]), 1 / most), MOST);
+      const begin = (held[0] + held[1]) / 2 - ((here[0] + here[1]) / 2 - from) / scale;
+      view(begin, begin + (to - from) / scale);
+    });
+    const lifted = (event) => {
+      fingers.delete(event.pointerId);
+      held = null;
+    };
+    for (const end of ["pointerup", "pointercancel"]) svg.addEventListener(end, lifted);
+    // The browser takes over one finger as a scroll; two fingers are ours.
+    box.addEventListener("touchmove", (event) => {
+      if (event.touches.length > 1 && event.cancelable) event.preventDefault();
+    }, { passive: false });
+  }
+
+  // Two fingers zoom and pan: the instants under them stay there. One finger scrolls (touch-action in cursor.css).
+  function pinches(svg, box, at) {
+    const fingers = new Map();
+    const instants = () => [...fingers.values()].map(at).sort((a, b) => a - b);
+    svg.addEventListener("pointerdown", (event) => {
+      if (event.pointerType !== "touch") return;
+      fingers.set(event.pointerId, event);
+      pinched = fingers.size === 2 ? instants() : null;
+    });
+    svg.addEventListener("pointermove", (event) => {
+      if (!fingers.has(event.pointerId)) return;
+      fingers.set(event.pointerId, event);
+      if (!pinched) return;
+      const [left, right] = instants().map((ms) => (ms - from) / (to - from));
+      if (right - left < .01) return;
+      const width = (pinched[1] - pinched[0]) / (right - left);
+      view(pinched[0] - left * width, pinched[0] + (1 - left) * width);
+    });
+    for (const end of ["pointerup", "pointercancel"]) {
+      svg.addEventListener(end, (event) => {
+        if (fingers.delete(event.pointerId)) pinched = null;
+      });
+    }
+    // Without this, the browser takes two fingers for a scroll.
+    box.addEventListener("touchmove", (event) => {
+      if (event.touches.length > 1 && event.cancelable) event.preventDefault();
+    }, { passive: false });
   }
 
   for (const picture of pictures) {
@@ -175,6 +234,8 @@
     };
     const inPlot = (event) => at(event) >= from - (to - from) * .02 && at(event) <= to + (to - from) * .03
       && !event.target.closest("a, .p-legend");
+    pinches(svg, box, at);
+    pinches(svg, box, at);
     svg.addEventListener("pointerdown", (event) => {
       if (event.button || event.pointerType === "touch" || !inPlot(event)) return;
       held = { pans: event.shiftKey || event.target.classList.contains("p-axis-area"), at: at(event) };
