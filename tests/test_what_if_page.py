@@ -58,7 +58,8 @@ def test_answer(
     monkeypatch.setenv("NO_COLOR", "1")
     status = 1 if shown[-1].endswith("the prediction failed") else 0
     assert main(arguments(command, warehouse)) == status
-    lines = capsys.readouterr().out.replace(warehouse, WAREHOUSE).rstrip().splitlines()
+    out = capsys.readouterr().out.replace(warehouse, WAREHOUSE).rstrip().splitlines()
+    lines = [line for line in out if not line.startswith("Page: ")]
     if shown[-1].strip() == LEFT_OUT:
         shown = shown[:-1]
         lines = lines[: len(shown)]

@@ -179,6 +179,28 @@ def test_a_permalink_opens_and_marks_its_finding_whatever_the_filters(page, brow
     assert page.browser.get_log("browser") == []
 
 
+def test_commands_name_the_warehouse_of_the_page_and_are_copied(browser, tmp_path):
+    (tmp_path / "my night" / "report").mkdir(parents=True)
+    browser.execute_cdp_cmd("Browser.grantPermissions", {"permissions": ["clipboardReadWrite"]})
+    page = Page(browser, build_report(data(findings=CHAIN)), tmp_path / "my night" / "report" / "c.html", SIZES[0])
+    command = f"mqreplay explain aa01 --warehouse '{tmp_path}/my night'"
+    assert page.all("#f-aa01 .command")[0].text == command
+    assert page.all("#fill") == []
+    button = page.all("#f-aa01 .copy")[0]
+    assert button.get_attribute("aria-label") == "Copy mqreplay explain aa01"
+    button.click()
+    page.browser.execute_async_script("setTimeout(arguments[0], 100)")
+    assert button.get_attribute("data-did") == "copied"
+    page.all("[name=q]")[0].send_keys(Keys.CONTROL, "v")
+    assert page.all("[name=q]")[0].get_attribute("value") == command
+    assert_quiet_and_alone(page)
+
+
+def test_commands_of_a_page_elsewhere_leave_the_warehouse_open(page):
+    assert page.all("#f-aa01 .command")[0].text == "mqreplay explain aa01 --warehouse …"
+    assert page.all("#fill")[0].is_displayed()
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_text_can_be_read_in_both_schemes(opened, scheme):
     found = [finding(s, severity=s) for s in ("critical", "warning", "info")]
@@ -227,9 +249,12 @@ def test_a_thousand_findings_and_ten_thousand_groups_stay_small_and_fast(browser
         )
         for i in range(1_000)
     ]
-    html = build_report(
-        data(findings=found, evidence={f["finding_id"]: evidence() for f in found}, findings_total=12_345)
+    commands = {f["finding_id"]: [f"mqreplay {name} --group {f['consumer_group']}" for name in "abc"] for f in found}
+    proof = {f["finding_id"]: evidence() for f in found}
+    many = data(
+        findings=found, evidence=proof, findings_total=12_345, commands=commands, of_cluster=" --cluster orders"
     )
+    html = build_report(many)
     assert len(html) < 3_000_000
     page = Page(browser, html, tmp_path / "report.html", SIZES[0])
     browser.execute_async_script("requestAnimationFrame(() => setTimeout(arguments[0], 100))")

@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 
 from made_warehouse import CLUSTER, made_warehouse
+from mqreplay.decisions.removed_findings import SHOWN
 from mqreplay.moment.instant import Recorded
 from mqreplay.moment.night_states import GroupStates, NightStates
 from mqreplay.report.cursor.places import parts_of
 from mqreplay.report.place_anchor import Place
-from mqreplay.report.what_if_commands import what_if_commands
+from mqreplay.report.what_if_commands import ADVISED, finding_commands, what_if_commands
 from report_data import BEGAN, ENDED, finding
 
 AT = BEGAN + dt.timedelta(minutes=10)
@@ -49,6 +50,24 @@ def test_a_supposition_answers_the_finding(
     if command is None:  # queues are enough: only fewer consumers would leave none idle
         command = "--consumers -1 --group 'pay group'"
     assert found == ([f"mqreplay whatif {command}"] if command else [])
+
+
+def test_advise_is_named_for_the_kinds_that_it_decides() -> None:
+    assert set(ADVISED) == set(SHOWN)
+
+
+def test_commands_show_the_state_then_and_advise_a_group_with_rebalances(states: NightStates) -> None:
+    row = finding(kind="idle_consumer", consumer_group="pay group", topic=None, from_ts=AT, to_ts=AT)
+    of_group = " --group 'pay group'"
+    assert finding_commands(row, states) == [
+        f"mqreplay at 02:10:01{of_group}",
+        "mqreplay whatif --queues 3 --topic pay-topic",
+    ]
+    states.groups["pay group"].strategies = ["AVG"]
+    assert finding_commands(row, states)[-1] == "mqreplay advise 'pay group'"
+    of_broker = finding(kind="torn_snapshot", consumer_group="gone", broker_name="a", from_ts=ENDED)
+    assert finding_commands(of_broker, states) == ["mqreplay at 03:00:00 --broker a"]
+    assert finding_commands(row | {"from_ts": BEGAN - dt.timedelta(days=1)}, states) == []
 
 
 def test_places_have_parts_with_their_findings(states: NightStates) -> None:

@@ -42,6 +42,7 @@ def run(args: argparse.Namespace, settings: Settings) -> None:
     from mqreplay.lake.existing import require_warehouse
 
     require_warehouse(args.warehouse)
+    from mqreplay.cli.page_line import print_page
     from mqreplay.cli.terminal import note_interruption
     from mqreplay.night.advise import advise
 
@@ -52,6 +53,7 @@ def run(args: argparse.Namespace, settings: Settings) -> None:
         return
     where = f" --cluster {shlex.quote(args.cluster)}" if args.cluster else ""
     _print(found, f"{where} --warehouse {shlex.quote(args.warehouse)}")
+    print_page(args.warehouse, found.cluster, group=found.group)
 
 
 def _print_json(found: Advised) -> None:

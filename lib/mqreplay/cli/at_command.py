@@ -43,6 +43,7 @@ def run(args: argparse.Namespace) -> None:
 
     require_warehouse(args.warehouse)
     from mqreplay.cli.moment_text import print_changes, print_state
+    from mqreplay.cli.page_line import print_page
     from mqreplay.cli.terminal import note_interruption
     from mqreplay.errors import InputError
     from mqreplay.lake.plain_rows import plain_rows
@@ -62,6 +63,7 @@ def run(args: argparse.Namespace) -> None:
             print(json_text(state.as_plain(), indent=1, default=_plain))
         else:
             print_state(state, args.group)
+            print_page(args.warehouse, night.cluster, group=args.group, broker=args.broker, at=at)
         return
     until = night.instant(args.to, "--to")
     if until < at:
@@ -72,6 +74,7 @@ def run(args: argparse.Namespace) -> None:
         print(json_text({**span, "changes": plain_rows(changes)}, indent=1, default=_plain))
     else:
         print_changes(night.cluster, at, until, changes)
+        print_page(args.warehouse, night.cluster, group=args.group, broker=args.broker, at=at)
 
 
 def _require(state: State, args: argparse.Namespace) -> None:

@@ -14,6 +14,7 @@ from rich.text import Text
 
 from mqreplay.cli.evidence_text import of_total, print_evidence
 from mqreplay.cli.explanation import Explanation, explain
+from mqreplay.cli.page_line import print_page
 from mqreplay.cli.terminal import COLOURS, note_interruption
 from mqreplay.cli.time_span import time_span
 from mqreplay.errors import InputError
@@ -39,6 +40,7 @@ def print_explanation(
         print(json_text(as_plain(explanation), indent=1, default=_plain))
     else:
         print_explained(explanation, limit)
+        print_page(warehouse, explanation.finding["cluster"], finding_id=explanation.finding["finding_id"])
 
 
 def as_plain(explanation: Explanation) -> dict[str, Any]:

@@ -40,6 +40,7 @@ def run(args: argparse.Namespace) -> int:
     from mqreplay.lake.existing import require_warehouse
 
     require_warehouse(args.warehouse)
+    from mqreplay.cli.page_line import print_page
     from mqreplay.cli.terminal import note_interruption
     from mqreplay.errors import InputError
     from mqreplay.lake.warehouse import Warehouse
@@ -52,7 +53,11 @@ def run(args: argparse.Namespace) -> int:
     found = readiness(night, args.broker, args.id, at)
     if found is None:
         raise InputError(f"nothing is known of broker {args.broker} {args.id} at {at:%Y-%m-%d %H:%M:%S} UTC")
-    _print_json(found) if args.json else _print(found)
+    if args.json:
+        _print_json(found)
+    else:
+        _print(found)
+        print_page(args.warehouse, night.cluster, broker=args.broker, at=at)
     return DONE if found.answer == "yes" else FAILED
 
 

@@ -85,6 +85,7 @@ def run(args: argparse.Namespace, settings: Settings) -> int:
         raise InputError(f"nothing is supposed; name a setting: {options}")
     from dataclasses import replace
 
+    from mqreplay.cli.page_line import print_page
     from mqreplay.cli.terminal import note_interruption
     from mqreplay.cli.whatif_text import print_whatif
     from mqreplay.night.what_if import WhatIf, what_if
@@ -100,6 +101,9 @@ def run(args: argparse.Namespace, settings: Settings) -> int:
 
         saved = save(Warehouse(args.warehouse), asked, answer)
     print_whatif(answer, saved, as_json=args.json)
+    if not args.json:
+        broker = args.lose_master or args.broker
+        print_page(args.warehouse, answer.cluster, group=args.group, broker=broker, topic=args.topic)
     return DONE
 
 

@@ -23,8 +23,9 @@ from mqreplay.night.failures import Failures
 from mqreplay.night.figures import Sample, night_figures
 from mqreplay.night.file_name import file_name
 from mqreplay.night.outcome import Outcome, kept_outcome, outcome_of
-from mqreplay.night.overview import LastRuns, page_path, write_overview
+from mqreplay.night.overview import LastRuns, write_overview
 from mqreplay.night.page import page_data
+from mqreplay.night.page_path import page_path
 from mqreplay.night.replay_day import replay_day
 from mqreplay.night.retention import first_judged
 from mqreplay.night.steps import (

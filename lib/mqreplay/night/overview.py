@@ -8,15 +8,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from mqreplay.lake.files import files_of, joined
+from mqreplay.lake.files import files_of
 from mqreplay.lake.remembered import last_kept
 from mqreplay.lake.small_file import read_json, write_json, write_text
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.night.failures import Failure
-from mqreplay.night.file_name import file_name
+from mqreplay.night.page_path import index_path, page_name, page_path
 from mqreplay.report.overview import ClusterRow, build_overview, judged_days, overview
-
-INDEX = "index"
 
 
 @dataclass
@@ -30,7 +28,7 @@ class LastRuns:
     def of(cls, root: str) -> LastRuns:
         """Read those of a warehouse; none if the file is missing or torn."""
         try:
-            found = read_json(_path(root, "json"))
+            found = read_json(index_path(root, "json"))
             clusters = {str(name): {str(k): v for k, v in run.items()} for name, run in found["clusters"].items()}
             return cls(clusters, [(str(name), str(reason)) for name, reason in found["recordings"]])
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
@@ -44,7 +42,7 @@ class LastRuns:
             self.clusters[cluster] = {"run": now.isoformat(timespec="seconds"), "failure": None}
         for cluster, reason in reasons.items():
             self.clusters[cluster] = {"run": now.isoformat(timespec="seconds"), "failure": reason}
-        write_json(_path(root, "json"), {"clusters": self.clusters, "recordings": self.recordings})
+        write_json(index_path(root, "json"), {"clusters": self.clusters, "recordings": self.recordings})
 
     def forget(self, cluster: str) -> None:
         """Forget a cluster that has no recording left."""
@@ -65,26 +63,7 @@ def write_overview(warehouse: Warehouse, runs: LastRuns, nights: int) -> str:
 
 def overview_path(root: str) -> str:
     """Return the path of the page."""
-    return _path(root, "html")
-
-
-def page_path(root: str, cluster: str, suffix: str) -> str:
-    """Return the path of a file about a cluster, beside the overview."""
-    return joined(root, "report", f"{_page_name(cluster)}.{suffix}")
-
-
-def _path(root: str, suffix: str) -> str:
-    return joined(root, "report", f"{INDEX}.{suffix}")
-
-
-def _page_name(cluster: str) -> str:
-    """Return the name of a cluster's files; never that of the overview.
-
-    >>> _page_name("orders"), _page_name("index")
-    ('orders', '%69ndex')
-    """
-    name = file_name(cluster)
-    return name if name != INDEX else f"%{ord(INDEX[0]):x}{INDEX[1:]}"
+    return index_path(root, "html")
 
 
 def _row(warehouse: Warehouse, cluster: str, days: frozenset[dt.date], run: dict[str, str | None]) -> ClusterRow:
@@ -95,7 +74,7 @@ def _row(warehouse: Warehouse, cluster: str, days: frozenset[dt.date], run: dict
         return base
     return ClusterRow(
         cluster,
-        f"{_page_name(cluster)}.html".replace("%", "%25"),  # as a link
+        f"{page_name(cluster)}.html".replace("%", "%25"),  # as a link
         kept["level"],
         kept["verdict"],
         Counter(finding["severity"] for finding in kept["findings"]),

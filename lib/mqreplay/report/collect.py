@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import shlex
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,7 @@ from mqreplay.report.data import CAP, MOST_FINDINGS, SEVERITIES, Listing, Report
 from mqreplay.report.evidence_rows import evidence_of
 from mqreplay.report.pictures import Picture, pictures
 from mqreplay.report.pictures.night import NightSpan, touches
-from mqreplay.report.what_if_commands import what_if_commands
+from mqreplay.report.what_if_commands import finding_commands
 from mqreplay.report.window import Window
 
 if TYPE_CHECKING:
@@ -63,7 +64,14 @@ def collect(
         quarantine=_quarantine(here("bronze.quarantine")),
         expectations=_expectations(here("gold.validation_result")),
         files=files,
+        of_cluster=f" --cluster {shlex.quote(cluster)}" if _has_others(warehouse, cluster) else "",
     )
+
+
+def _has_others(warehouse: Warehouse, cluster: str) -> bool:
+    """Return whether commands need the name of the cluster (moment.instant.recorded)."""
+    recorded = warehouse.read("bronze.source_file").filter(pl.col("first_ts").is_not_null())
+    return not recorded.filter(pl.col("cluster") != cluster).head(1).collect().is_empty()
 
 
 def _rows_shown(findings: int) -> int:
@@ -85,11 +93,11 @@ def _night(states: NightStates, findings: list[Row], drawn: Sequence[Picture]) -
     here = [finding for finding in findings if touches(finding, night)]
     parts = parts_of(states, findings, [place for picture in drawn for place in picture.places])
     anchors = {part.place: part.anchor for part in parts}
-    commands = {finding["finding_id"]: what_if_commands(finding, states) for finding in here}
+    commands = {finding["finding_id"]: finding_commands(finding, states) for finding in here}
     return {
         "states": json_text(states, group_order(states, here), here, anchors),
         "parts": parts,
-        "what_if": {finding_id: made for finding_id, made in commands.items() if made},
+        "commands": {finding_id: made for finding_id, made in commands.items() if made},
     }
 
 

@@ -43,7 +43,8 @@ class ReportData:
     ``judgements`` counts the decisions of a table by judgement and reason, ``files`` the files by kind and status.
     ``coverage`` says what was judged. ``evidence`` has the rows of a finding by its id. ``since`` is the first day that
     is shown; None: all are. ``states`` is the state at each instant of the night as JSON, ``parts`` are its groups,
-    brokers and topics, ``what_if`` has commands by the id of a finding.
+    brokers and topics, ``commands`` has those of mqreplay that concern a finding, by its id. ``of_cluster`` is
+    the option of commands that names the cluster, where the warehouse has several.
     """
 
     cluster: str
@@ -57,7 +58,8 @@ class ReportData:
     pictures: list[Picture] = field(default_factory=list)
     states: str = ""
     parts: list[Part] = field(default_factory=list)
-    what_if: dict[str, list[str]] = field(default_factory=dict)
+    commands: dict[str, list[str]] = field(default_factory=dict)
+    of_cluster: str = ""
     judgements: list[Row] = field(default_factory=list)
     breaks: Listing = field(default_factory=Listing)
     gaps: Listing = field(default_factory=Listing)

@@ -17,13 +17,13 @@ DEEPEST = 3  # levels of effects; deeper ones are shown at this level
 class FindingView:
     """A finding, what follows from it, its evidence, and the pictures that mark it.
 
-    ``what_if`` are commands that suppose another setting. ``cause`` is the id of a cause that is not on the page.
+    ``commands`` show it and suppose another setting. ``cause`` is the id of a cause that is not on the page.
     """
 
     row: Row
     evidence: EvidenceRows = field(default_factory=EvidenceRows)
     pictures: list[Picture] = field(default_factory=list)
-    what_if: list[str] = field(default_factory=list)
+    commands: list[str] = field(default_factory=list)
     effects: list[FindingView] = field(default_factory=list)
     cause: str | None = None
 
@@ -54,7 +54,7 @@ def nested(
     findings: Sequence[Row],
     evidence: Mapping[str, EvidenceRows] | None = None,
     pictures: Iterable[Picture] = (),
-    what_if: Mapping[str, list[str]] | None = None,
+    commands: Mapping[str, list[str]] | None = None,
 ) -> list[FindingView]:
     """Return the findings without a cause on the page, the worst first, with all others below them.
 
@@ -67,9 +67,9 @@ def nested(
         for finding_id in picture.links:
             if finding_id in views:
                 views[finding_id].pictures.append(picture)
-    for finding_id, commands in (what_if or {}).items():
+    for finding_id, of_finding in (commands or {}).items():
         if finding_id in views:
-            views[finding_id].what_if = commands
+            views[finding_id].commands = of_finding
     roots: list[FindingView] = []
     for view in views.values():
         chain = _causes(view, views)

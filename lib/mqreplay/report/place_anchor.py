@@ -1,4 +1,4 @@
-"""Groups, brokers and topics as places that the page links to."""
+"""Findings, groups, brokers and topics as places that the page links to."""
 
 from __future__ import annotations
 
@@ -25,3 +25,8 @@ def anchor(place: Place) -> str:
         return f"{place.kind}-{plain}"
     digest = hashlib.sha256(place.name.encode("utf-8", "replace")).hexdigest()[:8]
     return f"{place.kind}-{plain[:40]}-{digest}"
+
+
+def finding_anchor(finding_id: str) -> str:
+    """Return the id of a finding on the page."""
+    return f"f-{finding_id}"

@@ -1,4 +1,4 @@
-"""The commands of `mqreplay whatif` that show what another setting would have changed about a finding."""
+"""The commands that concern a finding: the state then, and what another setting would have changed."""
 
 from __future__ import annotations
 
@@ -15,6 +15,25 @@ if TYPE_CHECKING:
 BEFORE = dt.timedelta(seconds=30)  # a supposed loss is placed this long before the real one
 RATIO = 60  # the least accessMessageInMemoryMaxRatio to suppose; 40 by default (MessageStoreConfig)
 MORE_RATIO = 20
+# Kinds that `mqreplay advise` decides again, those of decisions.removed_findings.SHOWN.
+ADVISED = ("idle_consumer", "uneven_allocation", "orphan_queue", "double_owned_queue", "strategy_conflict")
+
+
+def finding_commands(finding: Row, states: NightStates) -> list[str]:
+    """Return the commands without cluster and warehouse: at, whatif and advise, as far as they have an answer."""
+    begin, group, broker = finding["from_ts"], finding["consumer_group"], finding["broker_name"]
+    if begin is None or not states.night.first <= begin <= states.night.last:
+        return []
+    second = dt.timedelta(seconds=1)
+    at = min(begin.replace(microsecond=0) + second, states.night.last)
+    known = states.groups.get(group or "")
+    where = f" --group {_quoted(group)}" if known is not None else ""
+    if not where and any(name == broker for name, _ in states.brokers):
+        where = f" --broker {_quoted(broker)}"
+    found = [f"mqreplay at {_time(at, states)}{where}", *what_if_commands(finding, states)]
+    # advise decides from the lists of rebalances.
+    advised = finding["kind"] in ADVISED and known is not None and known.strategies
+    return [*found, f"mqreplay advise {_quoted(group)}"] if advised else found
 
 
 def what_if_commands(finding: Row, states: NightStates) -> list[str]:

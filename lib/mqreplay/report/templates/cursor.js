@@ -115,7 +115,7 @@ const mqCursor = (() => {
     panel.querySelector(".short").textContent = `${up} of ${brokers.length} brokers up · ${open.length} `
       + `${open.length === 1 ? "finding" : "findings"} open` + (orphans ? ` · ${orphans} ${orphans === 1 ? "queue" : "queues"} without owner` : "");
     const command = make("p", "", "note");
-    command.append(make("code", `mqreplay at ${text(now)} --warehouse …`, "command"));
+    command.append(...mqPage.command(`mqreplay at ${text(now)}${panel.dataset.tail}`));
     box.replaceChildren(
       ...(odd.length ? list("Brokers", items) : []), ...(findings.length ? list("Open findings", findings) : []),
       ...(groups.length ? [make("h3", `Groups, lag as of ${text(lagAt)}`), ...groupTable(groups)] : []), command,

@@ -1,6 +1,6 @@
 "use strict";
 // Search, filters and permalinks. Their state is in the fragment: #f-ID&severity=critical&q=words
-(() => {
+const mqPage = (() => {
   document.documentElement.classList.add("scripted");
   const form = document.getElementById("filters");
   const all = [...document.querySelectorAll(".finding")];
@@ -10,6 +10,50 @@
   const texts = new Map();
   const fields = ["q", "kind", "consumer_group", "topic", "broker_name", "from", "to"];
   const boxes = form ? [...form.querySelectorAll("[name=severity]")] : [];
+
+  const folder = warehouse();
+
+  // A page in the report folder of a warehouse knows where that is. Its commands can be run as they are.
+  function warehouse() {
+    try {
+      const [, path] = /^file:\/\/(.+)\/report\/[^/]+$/.exec(decodeURIComponent(location.href.split("#")[0])) || [];
+      return path && (/^[\w@%+=:,./-]+$/.test(path) ? path : "'" + path.replaceAll("'", "'\"'\"'") + "'");
+    } catch {
+      return "";
+    }
+  }
+
+  function filled(text) {
+    return folder ? text.replace("--warehouse …", () => "--warehouse " + folder) : text;
+  }
+
+  function copyButton(code) {
+    const button = document.createElement("button");
+    Object.assign(button, { type: "button", className: "copy" });
+    button.setAttribute("aria-label", "Copy " + code.textContent.split(" --")[0]);
+    button.addEventListener("click", async () => {
+      getSelection().selectAllChildren(code);
+      let done = document.execCommand("copy");
+      if (!done) done = await navigator.clipboard?.writeText(code.textContent).then(() => true, () => false);
+      button.dataset.did = done ? "copied" : "selected";
+      setTimeout(() => { delete button.dataset.did; }, 1500);
+    });
+    return button;
+  }
+
+  function command(text) {
+    const code = document.createElement("code");
+    code.className = "command";
+    code.textContent = filled(text);
+    return [code, copyButton(code)];
+  }
+
+  for (const code of document.querySelectorAll("code")) {
+    const last = code.lastChild;
+    if (folder && last?.nodeType === Node.TEXT_NODE) last.data = filled(last.data);
+    if (code.classList.contains("command")) code.after(copyButton(code));
+  }
+  if (folder) document.getElementById("fill")?.remove();
 
   function number(value) {
     return value.toLocaleString("en-US");
@@ -163,4 +207,5 @@
     form.addEventListener("reset", () => setTimeout(changed));
   }
   read();
+  return { command };
 })();

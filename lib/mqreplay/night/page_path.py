@@ -1,0 +1,73 @@
+"""The files of report/, and the place on a cluster's page that an answer is about."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from collections.abc import Iterable
+from typing import Final
+
+from mqreplay.lake.files import files_of, joined
+from mqreplay.night.file_name import file_name
+from mqreplay.report.place_anchor import Place, anchor, finding_anchor
+
+INDEX: Final = "index"
+NIGHT: Final = re.compile(rb'<template id="states">\{"f":(\d+),"n":(\d+),')  # see report/cursor/json_text.py
+
+
+def index_path(root: str, suffix: str) -> str:
+    """Return the path of a file about all clusters."""
+    return joined(root, "report", f"{INDEX}.{suffix}")
+
+
+def page_path(root: str, cluster: str, suffix: str) -> str:
+    """Return the path of a file about a cluster, beside the overview."""
+    return joined(root, "report", f"{page_name(cluster)}.{suffix}")
+
+
+def page_name(cluster: str) -> str:
+    """Return the name of a cluster's files; never that of the overview.
+
+    >>> page_name("orders"), page_name("index")
+    ('orders', '%69ndex')
+    """
+    name = file_name(cluster)
+    return name if name != INDEX else f"%{ord(INDEX[0]):x}{INDEX[1:]}"
+
+
+def page_link(
+    root: str,
+    cluster: str,
+    places: Iterable[Place] = (),
+    finding_id: str | None = None,
+    at: dt.datetime | None = None,
+) -> str | None:
+    """Return the path of a cluster's page, at the finding or else the first of ``places`` that it shows.
+
+    ``at``: where its cursor goes. None if there is no page, or it shows nothing of what is asked.
+    """
+    path = page_path(root, cluster, "html")
+    files = files_of(path)
+    if files.info(path) is None:
+        return None
+    html = files.read(path)
+    asked = [] if finding_id is None else [finding_anchor(finding_id)]
+    asked += [anchor(place) for place in places]
+    fragment = [each for each in asked if f'id="{each}"'.encode() in html][:1]
+    if at is not None and (moment := _moment(html, at)) is not None:
+        fragment.append(f"t={moment}")
+    if fragment:
+        return f"{path}#{'&'.join(fragment)}"
+    return None if asked or at is not None else path
+
+
+def _moment(html: bytes, at: dt.datetime) -> str | None:
+    """Return an instant as the page's cursor takes it; None outside of the night that the page shows."""
+    found = NIGHT.search(html)
+    if found is None:
+        return None
+    first = dt.datetime.fromtimestamp(int(found[1]) / 1_000, dt.UTC)
+    last = first + dt.timedelta(milliseconds=int(found[2]))
+    if not first <= at <= last:
+        return None
+    return f"{at:%H:%M:%S}" if first.date() == last.date() else f"{at:%Y-%m-%dT%H:%M:%S}"
