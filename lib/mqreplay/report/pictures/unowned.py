@@ -7,12 +7,11 @@ from collections.abc import Iterable
 
 import polars as pl
 
-from mqreplay.evidence.members.agreed_lists import queue_lists
-from mqreplay.lake.row_filter import RowFilter
 from mqreplay.report.data import Row
 from mqreplay.report.pictures.night import PictureData
 from mqreplay.report.pictures.spans import Span, merged
 
+PERM_READ = 4  # PermName
 ORPHANS = ("orphan_queue",)
 Pair = tuple[str, str]
 Queue = tuple[str, int]
@@ -56,17 +55,18 @@ def _seen_by_members(view: PictureData, pair: Pair) -> dict[Queue, dt.datetime]:
     rows = view.rows("silver.rebalance", "ts").filter(consumer_group=pair[0], topic=pair[1])
     # Members see the same list again and again.
     lists = rows.filter(pl.col("mq_all").list.len() > 0).group_by("mq_all").agg(pl.col("ts").min())
-    return _first_seen(lists.rename({"ts": "from_ts"}).collect())
+    return _first_seen(lists.explode("mq_all").unnest("mq_all"))
 
 
 def _routed(view: PictureData, topic: str) -> dict[Queue, dt.datetime]:
-    """Return the first time at which name servers gave each queue in the topic's route."""
-    routes = view.rows("silver.route", "ts").filter(topic=topic).collect()
-    configs = view.warehouse.read("silver.topic_config", RowFilter(view.cluster)).filter(topic=topic)
-    return _first_seen(queue_lists(routes, configs.filter(pl.col("ts") <= view.night.last).collect()))
+    """Return the first time at which a route had each readable queue of a topic; a static topic has others."""
+    routes = view.rows("silver.route", "ts").filter(topic=topic).filter(pl.col("queue_mappings").is_null())
+    datas = routes.filter(pl.col("queue_datas").list.len() > 0).select("ts", "queue_datas").explode("queue_datas")
+    readable = datas.unnest("queue_datas").filter((pl.col("perm") & PERM_READ) != 0, pl.col("read_queue_nums") > 0)
+    queues = pl.int_ranges(0, "read_queue_nums", dtype=pl.Int32).alias("queue_id")
+    return _first_seen(readable.select("ts", "broker_name", queues).explode("queue_id"))
 
 
-def _first_seen(lists: pl.DataFrame) -> dict[Queue, dt.datetime]:
-    each = lists.filter(pl.col("mq_all").list.len() > 0).explode("mq_all").unnest("mq_all")
-    first = each.group_by("broker_name", "queue_id").agg(pl.col("from_ts").min())
+def _first_seen(each: pl.LazyFrame) -> dict[Queue, dt.datetime]:
+    first = each.group_by("broker_name", "queue_id").agg(pl.col("ts").min()).collect()
     return {(broker, queue): since for broker, queue, since in first.iter_rows()}
