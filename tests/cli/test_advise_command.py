@@ -27,7 +27,9 @@ def supposed(night: Any, capsys: pytest.CaptureFixture[str], command: str, clust
 
 def printed(night: Any, capsys: pytest.CaptureFixture[str], group: str) -> list[str]:
     assert main(["advise", group, "--cluster", CLUSTER, "--warehouse", night.root]) == 0
-    return [line.replace(night.root, "night") for line in capsys.readouterr().out.splitlines()]
+    *lines, page = (line.replace(night.root, "night") for line in capsys.readouterr().out.splitlines())
+    assert page == f"Page: night/report/{CLUSTER}.html#group-{group}"
+    return lines
 
 
 def by_setting(found: dict[str, Any]) -> dict[str, dict[str, Any]]:

@@ -42,6 +42,7 @@ def test_a_strategy_as_text(night, capsys):
         "    queues of each member after:  10.20.0.11@7316#2544401008483 3, 10.20.0.12@7333#2579951863447 3\n"
         "    order-topic broker-a 1: 10.20.0.11@7316#2544401008483 to 10.20.0.12@7333#2579951863447\n"
         "    order-topic broker-b 0: 10.20.0.12@7333#2579951863447 to 10.20.0.11@7316#2544401008483\n"
+        f"Page: {night.root}/report/DefaultCluster.html#group-order-group\n"
     )
 
 
