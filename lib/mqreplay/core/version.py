@@ -6,6 +6,7 @@ Every rule that changed takes a ``version`` argument and calls `at_least`; there
 from __future__ import annotations
 
 import re
+from typing import Final
 
 from mqreplay.errors import IllegalArgument
 
@@ -13,6 +14,10 @@ from mqreplay.errors import IllegalArgument
 # servers 4.9.7.
 CLIENT_4 = "4.9.8"
 BROKER_4 = "4.9.7"
+
+# MQVersion's ordinal of V5_0_0. Each release since 4.0.0 has two ordinals: its snapshot's and, one higher, its own.
+V5_0_0: Final = 413
+_FIRST, _LAST = 213, 611  # ordinals of V4_0_0 and V5_9_9: ten releases of each of ten minor versions
 
 _NUMBERS = re.compile(r"[Vv]?(\d+)[._](\d+)(?:[._](\d+))?")
 
@@ -39,3 +44,18 @@ def at_least(version: str, since: str) -> bool:
     (True, False)
     """
     return version_key(version) >= version_key(since)
+
+
+def version_of_ordinal(ordinal: int) -> str | None:
+    """Return the version that clients and brokers send as a number in each request; None before 4.0.0 and after 5.9.9.
+
+    Follows MQVersion#value2Version.
+
+    >>> version_of_ordinal(407), version_of_ordinal(479), version_of_ordinal(478), version_of_ordinal(0)
+    ('4.9.7', '5.3.3', '5.3.3-SNAPSHOT', None)
+    """
+    if not _FIRST <= ordinal <= _LAST:
+        return None
+    number = 500 + (ordinal - V5_0_0 + 1) // 2
+    release = ".".join(str(number))
+    return release if (ordinal - V5_0_0) % 2 == 0 else f"{release}-SNAPSHOT"

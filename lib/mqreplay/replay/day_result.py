@@ -15,6 +15,7 @@ from mqreplay.evidence.messages.pop_orders import blocked_orders
 from mqreplay.evidence.night_facts import NightFacts
 from mqreplay.evidence.offsets.odd_offsets import odd_offsets_of_answers
 from mqreplay.evidence.offsets.standstills import held_standstills
+from mqreplay.evidence.recorded_versions import RecordedVersions
 from mqreplay.findings.finding_evidence import FindingEvidence, Polled
 from mqreplay.findings.locks import blocked_locks
 from mqreplay.findings.snapshots import refused_snapshots
@@ -62,10 +63,11 @@ class DayTables:
 
 @dataclass(frozen=True)
 class DayResult:
-    """The evidence for findings, and rows of gold tables."""
+    """The evidence for findings, rows of gold tables, and the versions of brokers and clients."""
 
     evidence: FindingEvidence
     tables: DayTables
+    versions: RecordedVersions
 
 
 def finding_evidence(

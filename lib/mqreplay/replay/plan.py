@@ -43,6 +43,9 @@ from mqreplay.evidence.messages.audit_scope import audit_scope
 from mqreplay.evidence.messages.subscribed_messages import known_versions
 from mqreplay.evidence.night_facts import NightFacts, night_facts
 from mqreplay.findings.every import finish
+from mqreplay.evidence.recorded_versions import RecordedVersions, broker_versions, client_versions, pop_groups
+from mqreplay.findings.every import all_findings, finish
+from mqreplay.findings.known_issues import issues_of_findings, known_issues
 from mqreplay.findings.limits import Limits
 from mqreplay.lake.buckets import buckets
 from mqreplay.replay.break_evidence import break_evidence
@@ -112,7 +115,9 @@ class Replay:
         """Judge the day; return the day's rows of the gold tables that no pass writes, without the cluster."""
         result = self.judge()
         before = None if self.day.is_first else self._rows.gold_day_before("gold.finding")
-        tables = result.tables.by_name() | {"gold.finding": self._found(result, before)}
+        found = self._found(result, before)
+        issues = issues_of_findings(found, result.versions, known_issues())
+        tables = result.tables.by_name() | {"gold.finding": found, "gold.known_issue": issues}
         return {name: rows.filter(self.day.judged) for name, rows in tables.items()}
 
     def findings(self) -> pl.DataFrame:
@@ -136,6 +141,16 @@ class Replay:
     def _sent(self) -> pl.DataFrame:
         """The topic of each send."""
         return self._rows.silver("send", None, None, ["topic"])
+
+    @cached_property
+    def _popped(self) -> pl.DataFrame:
+        """The group of each request of POP."""
+        return self._rows.silver("pop", None, None, ["consumer_group"])
+
+    @cached_property
+    def _assigned(self) -> pl.DataFrame:
+        """The group and the mode of each request for an assignment."""
+        return self._rows.silver("pop_assignment", None, None, ["consumer_group", "mode"])
 
     def _found(self, result: DayResult, before: pl.DataFrame | None) -> pl.DataFrame:
         limits = _limits(self.settings)
@@ -190,8 +205,8 @@ class Replay:
         rebalances = context.raw["rebalance"]
         rows = rebalances if len(rebalances) else context.raw["assignment"]
         groups = list(self.runner.run(GROUP_PASS, deal(count_buckets(buckets(rows, GROUP)), REBALANCES), shared))
-        asked = [self._rows.silver(name, None, None, ["consumer_group"]) for name in ("pop", "pop_assignment")]
-        pop_shards = deal(count_buckets(buckets(pl.concat(asked), GROUP)), HANDED_OUT)
+        asked = pl.concat([self._popped, self._assigned.select("consumer_group")])
+        pop_shards = deal(count_buckets(buckets(asked, GROUP)), HANDED_OUT)
         return merged(groups), merged(list(self.runner.run(POP_PASS, pop_shards, shared)))
 
     def judge_sends(self, context: ReplayContext) -> SendResult:
@@ -277,7 +292,15 @@ class Replay:
             unwatched=unwatched,
             stopped=self.stopped,
         )
-        return DayResult(evidence, tables)
+        return DayResult(evidence, tables, self._versions(context))
+
+    def _versions(self, context: ReplayContext) -> RecordedVersions:
+        raw = context.raw
+        return RecordedVersions(
+            broker_versions(raw["broker"], raw["broker_runtime"]),
+            client_versions(raw["consumer_connection"]),
+            pop_groups(self._popped, self._assigned),
+        )
 
 
 def _decided(

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Container, Iterable, Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from mqreplay.core.retry_topic import RETRY_GROUP_TOPIC_PREFIX as RETRY
-from mqreplay.core.version import version_key
+from mqreplay.core.version import V5_0_0, version_key
 from mqreplay.decode.body import broker_addrs_of, items_of
 from mqreplay.decode.fastjson_text import Key, Value
 from mqreplay.decode.fields import object_of, text_field
@@ -25,7 +25,6 @@ _BRACE = re.compile(r'[{}]|"(?:[^"\\\\]|\\\\.)*"', re.DOTALL)
 _VERSION = re.compile(r"V[0-9]+_[0-9]+_[0-9]+\w*")
 _SECRET = re.compile(r"(?i)password|secret|access_?key|token")
 _NUMBER = re.compile(r"[0-9]{1,12}(?:\.[0-9]{1,20})?")
-_V5: Final = 413  # MQVersion's ordinal of V5_0_0; two for each release since 4.0.0, its snapshot and itself
 
 
 class ListedBroker(NamedTuple):
@@ -227,7 +226,7 @@ def ordinal_of(version: str) -> int:
     except IllegalArgument:
         return 0
     known = (major, minor) >= (4, 0) and major <= 5 and minor <= 9 and patch <= 9
-    return _V5 + 2 * (100 * (major - 5) + 10 * minor + patch) if known else 0
+    return V5_0_0 + 2 * (100 * (major - 5) + 10 * minor + patch) if known else 0
 
 
 def tps_text(tps: str | None) -> str:
