@@ -57,6 +57,37 @@ def test_an_explanation_has_its_cause_and_its_effects_each_from_their_last_day(t
     assert [(row["finding_id"], row["summary"]) for row in explanation.effects] == [("e1", "last"), ("e2", "x")]
 
 
+def test_the_known_issues_of_a_finding_are_those_of_its_last_day(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    day, before = MIDNIGHT.date(), MIDNIGHT.date() - dt.timedelta(days=1)
+    base = {"finding_id": "f1", "day": day, "component": "broker", "versions": ["4.9.3"], "url": "https://x/4215"}
+    issues = [
+        base | {"issue": 4215, "mended_in": "4.9.4", "title": "a fault", "advice": "Run `reset -g GROUP`."},
+        base | {"issue": 1094, "mended_in": None, "title": "another one"},
+        base | {"issue": 9, "day": before},
+        base | {"issue": 8, "finding_id": "f2"},
+        base | {"issue": 7, "cluster": "other"},
+    ]
+    explanation = explained(tmp_path, {"gold.known_issue": issues}, finding(consumer_group="pay"), finding(day=before))
+    assert [issue["issue"] for issue in explanation.known_issues] == [1094, 4215]
+    print_explanation(str(tmp_path), "f1", None, as_json=False)
+    lines = " ".join(capsys.readouterr().out.split())
+    assert (
+        "Known issue apache/rocketmq#4215, mended in 4.9.4. It can explain this: a fault (broker 4.9.3). Run"
+        " `reset -g pay`. https://x/4215"
+    ) in lines
+    assert "apache/rocketmq#1094, not mended in any checked release." in lines
+    print_explanation(str(tmp_path), "f1", None, as_json=True)
+    printed = json.loads(capsys.readouterr().out)["known_issues"]
+    assert [(issue["issue"], issue["mended_in"]) for issue in printed] == [(1094, None), (4215, "4.9.4")]
+    assert printed[1].keys() == {"issue", "url", "title", "component", "versions", "mended_in", "advice"}
+
+
+def test_a_warehouse_without_the_table_has_no_known_issues(tmp_path: Path) -> None:
+    assert explained(tmp_path, {}, finding()).known_issues == []
+
+
 def step(seconds: float, name: str, **differs: Any) -> dict[str, Any]:
     base = {"outage_ts": MIDNIGHT, "broker_name": "b", "broker_id": 0, "step": name, "ts": MIDNIGHT + seconds * SECOND}
     base |= {"day": MIDNIGHT.date(), "happened": True, "judgement": None, "reason": "r", "step_id": f"{seconds} {name}"}

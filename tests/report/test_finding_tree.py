@@ -39,3 +39,10 @@ def test_a_finding_knows_the_pictures_that_mark_it():
     views = {v.row["finding_id"]: v for v in nested([finding("a"), finding("b")], pictures=[picture])}
     assert views["a"].pictures == [picture]
     assert views["b"].pictures == []
+
+
+def test_a_finding_knows_its_known_issues():
+    issues = [{"finding_id": name, "issue": number} for name, number in (("a", 1), ("gone", 1), ("a", 2))]
+    views = {v.row["finding_id"]: v for v in nested([finding("a"), finding("b")], known_issues=issues)}
+    assert [issue["issue"] for issue in views["a"].known_issues] == [1, 2]
+    assert views["b"].known_issues == []

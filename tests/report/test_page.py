@@ -95,6 +95,26 @@ def test_a_long_list_is_capped_and_says_how_to_see_the_rest():
     assert "803 warnings" in page
 
 
+def test_a_finding_names_its_known_issues():
+    issue = {
+        "finding_id": "a",
+        "issue": 4215,
+        "component": "broker",
+        "versions": ["4.9.3" + HOSTILE],
+        "mended_in": "4.9.4",
+        "title": "the group consumes all of the queue again",
+        "advice": "Until then: `mqadmin x -g GROUP`.",
+    }
+    found = [finding("a", consumer_group="pay"), finding("b")]
+    page = build_report(data(findings=found, known_issues=[issue, issue | {"finding_id": "gone"}]))
+    assert page.count("Known issue:") == 1
+    assert (
+        "apache/rocketmq#4215, mended in 4.9.4. It can explain this: the group consumes all of the queue again" in page
+    )
+    assert "mqadmin x -g pay</code>" in page
+    assert page.count("<script") == 1
+
+
 def test_commands_of_an_advice_name_the_finding_and_its_place():
     advice = "See `mqreplay explain FINDING` and `mqadmin x -g GROUP -t TOPIC -i CLIENT_ID`."
     page = build_report(data(findings=[finding(advice=advice, consumer_group="a'b$(x)")]))

@@ -17,6 +17,7 @@ PAGES: Mapping[str, tuple[str, ...]] = {
     "conf/local.toml": ("tools/docs/settings.py", "--toml"),
     "docs/settings.md": ("tools/docs/settings.py",),
     "docs/findings.md": ("tools/docs/findings.py",),
+    "docs/known_issues.md": ("tools/docs/known_issues.py",),
     "docs/questions.md": ("tools/docs/questions.py",),
     "docs/sql.md": ("tools/docs/sql.py",),
     "docs/tables.md": ("-m", "mqreplay.lake.table_docs"),

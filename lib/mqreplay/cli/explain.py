@@ -20,6 +20,7 @@ from mqreplay.cli.time_span import time_span
 from mqreplay.errors import InputError
 from mqreplay.printable import json_text, printable
 from mqreplay.report.evidence_rows import LIMIT
+from mqreplay.report.known_issue import known_issue_text
 from mqreplay.report.next_step import advice_parts, names_of
 
 LABEL = 12  # characters
@@ -51,6 +52,10 @@ def as_plain(explanation: Explanation) -> dict[str, Any]:
         "follows": explanation.follows,
         "cause": None if explanation.cause is None else _without_evidence(explanation.cause),
         "effects": [_without_evidence(effect) for effect in explanation.effects],
+        "known_issues": [
+            {name: value for name, value in issue.items() if name not in ("cluster", "day", "finding_id")}
+            for issue in explanation.known_issues
+        ],
         "decisions": explanation.decisions,
         "timeline": [{"when": when, "what": what} for when, what in explanation.timeline],
         "silver_kept_from": explanation.silver_kept_from and explanation.silver_kept_from.isoformat(),
@@ -86,7 +91,11 @@ def print_explained(explanation: Explanation, limit: int) -> None:
     _say(console, "Summary", explanation.finding["summary"])
     _say(console, "Rule", explanation.rule + (f" ({explanation.follows})" if explanation.follows else ""))
     _say(console, "Confidence", f"{explanation.finding['confidence']:.0%}")
-    _say(console, "Next", "`".join(advice_parts(str(explanation.finding["advice"]), names_of(explanation.finding))))
+    _say(console, "Next", _advice(explanation.finding, explanation))
+    for issue in explanation.known_issues:
+        _say(console, "Known issue", known_issue_text(issue))
+        _say(console, " ", _advice(issue, explanation))
+        _say(console, " ", issue["url"])
     if explanation.cause is not None:
         console.print(Text("Follows from", "bold"))
         _print_other(console, explanation.cause)
@@ -106,6 +115,10 @@ def print_explained(explanation: Explanation, limit: int) -> None:
         console.print(Text("Timeline of the failover", "bold"))
         console.print(_table_of(explanation.timeline))
     print_evidence(console, explanation, limit)
+
+
+def _advice(row: dict[str, Any], explanation: Explanation) -> str:
+    return "`".join(advice_parts(str(row["advice"]), names_of(explanation.finding)))
 
 
 def _table_of(timeline: Iterable[tuple[str, str]]) -> Padding:

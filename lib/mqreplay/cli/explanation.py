@@ -32,12 +32,14 @@ MOST_DECIDED = 5_000  # rows of evidence whose decisions are shown, the first
 MOST_NAMED = 10  # findings listed whose ids begin alike
 OF_FAILOVERS = ("broker_down", "master_changed", "slow_failover")
 STEPS = "gold.failover_step"
+ISSUES = "gold.known_issue"
 
 
 @dataclass
 class Explanation:
     """``finding``, ``cause`` and ``effects`` are rows of gold.finding as plain values.
 
+    ``known_issues`` are rows of gold.known_issue: faults of RocketMQ that the recorded versions have.
     ``timeline`` has the steps of the failover, each a time and a text, for findings of OF_FAILOVERS.
     ``silver_kept_from`` is the first day that silver tables still have, if the finding began before it. ``watch`` has
     what `nightly --watch` knows of the finding (watched_findings.WATCHED), if it reports it.
@@ -51,6 +53,7 @@ class Explanation:
     timeline: list[tuple[str, str]] = field(default_factory=list)
     cause: dict[str, Any] | None = None
     effects: list[dict[str, Any]] = field(default_factory=list)
+    known_issues: list[dict[str, Any]] = field(default_factory=list)
     silver_kept_from: dt.date | None = None
     watch: dict[str, Any] | None = None
 
@@ -82,6 +85,7 @@ def explanation_of(warehouse: Warehouse, finding_id: str, cluster: str | None, l
     began = finding["from_ts"]
     if first is not None and began is not None and began.date() < first:
         explanation.silver_kept_from = first
+    explanation.known_issues = _known_issues(warehouse, finding)
     for other in _linked(warehouse, finding):
         if other["finding_id"] == finding["follows_from"]:
             explanation.cause = other
@@ -161,6 +165,14 @@ def _linked(warehouse: Warehouse, finding: dict[str, Any]) -> list[dict[str, Any
     is_cause = pl.col("finding_id") == pl.lit(finding["follows_from"], pl.String)
     is_effect = pl.col("follows_from") == finding["finding_id"]
     return plain_rows(same.filter(is_cause | is_effect).sort("from_ts", "kind", "finding_id").collect())
+
+
+def _known_issues(warehouse: Warehouse, finding: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the known issues of the finding, on its last day; none before a nightly run has judged it."""
+    if finding["day"] is None:
+        return []
+    of_day = warehouse.read(ISSUES, RowFilter(finding["cluster"], days=frozenset({finding["day"]})))
+    return plain_rows(of_day.filter(pl.col("finding_id") == finding["finding_id"]).sort("issue").collect())
 
 
 def _timeline(warehouse: Warehouse, finding: dict[str, Any]) -> list[tuple[str, str]]:

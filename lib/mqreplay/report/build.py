@@ -18,6 +18,7 @@ from mqreplay.report.coverage import NAMES, most_helpful
 from mqreplay.report.cursor.places import COLUMNS, TITLES
 from mqreplay.report.data import CAP, MOST_FINDINGS, SEVERITIES, ReportData, Row
 from mqreplay.report.finding_tree import nested
+from mqreplay.report.known_issue import known_issue_text
 from mqreplay.report.place_anchor import Place
 from mqreplay.report.text import clock, instant, iso, lasting, number, span, visible, with_code
 from mqreplay.report.verdict import level, verdict
@@ -49,7 +50,7 @@ def build_report(data: ReportData) -> str:
         "style": Markup(style),
         "script": Markup(script),
         "policy": policy(style, script),
-        "roots": nested(shown, data.evidence, data.pictures, data.commands),
+        "roots": nested(shown, data.evidence, data.pictures, data.commands, data.known_issues),
         "tail": f"{data.of_cluster} --warehouse …",
         "shown": len(shown),
         "total": total,
@@ -145,6 +146,7 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters |= {
+        "known_issue": known_issue_text,
         "with_code": with_code,
         "number": number,
         "counted": counted,

@@ -55,6 +55,7 @@ def collect(
         findings=findings,
         findings_total=total,
         evidence=evidence_of(warehouse, cluster, shown, _rows_shown(len(shown))),
+        known_issues=_rows(of_last_day(here("gold.known_issue"), "finding_id", "issue").sort("finding_id", "issue")),
         coverage=coverage(warehouse, cluster, since),
         pictures=drawn,
         **({} if states is None else _night(states, shown, drawn)),

@@ -44,7 +44,8 @@ class ReportData:
     ``coverage`` says what was judged. ``evidence`` has the rows of a finding by its id. ``since`` is the first day that
     is shown; None: all are. ``states`` is the state at each instant of the night as JSON, ``parts`` are its groups,
     brokers and topics, ``commands`` has those of mqreplay that concern a finding, by its id. ``of_cluster`` is
-    the option of commands that names the cluster, where the warehouse has several.
+    the option of commands that names the cluster, where the warehouse has several. ``known_issues`` are rows of
+    gold.known_issue.
     """
 
     cluster: str
@@ -60,6 +61,7 @@ class ReportData:
     parts: list[Part] = field(default_factory=list)
     commands: dict[str, list[str]] = field(default_factory=dict)
     of_cluster: str = ""
+    known_issues: list[Row] = field(default_factory=list)
     judgements: list[Row] = field(default_factory=list)
     breaks: Listing = field(default_factory=Listing)
     gaps: Listing = field(default_factory=Listing)

@@ -17,13 +17,15 @@ DEEPEST = 3  # levels of effects; deeper ones are shown at this level
 class FindingView:
     """A finding, what follows from it, its evidence, and the pictures that mark it.
 
-    ``commands`` show it and suppose another setting. ``cause`` is the id of a cause that is not on the page.
+    ``commands`` show it and suppose another setting. ``known_issues`` are rows of gold.known_issue. ``cause`` is the id
+    of a cause that is not on the page.
     """
 
     row: Row
     evidence: EvidenceRows = field(default_factory=EvidenceRows)
     pictures: list[Picture] = field(default_factory=list)
     commands: list[str] = field(default_factory=list)
+    known_issues: list[Row] = field(default_factory=list)
     effects: list[FindingView] = field(default_factory=list)
     cause: str | None = None
 
@@ -55,6 +57,7 @@ def nested(
     evidence: Mapping[str, EvidenceRows] | None = None,
     pictures: Iterable[Picture] = (),
     commands: Mapping[str, list[str]] | None = None,
+    known_issues: Iterable[Row] = (),
 ) -> list[FindingView]:
     """Return the findings without a cause on the page, the worst first, with all others below them.
 
@@ -70,6 +73,9 @@ def nested(
     for finding_id, of_finding in (commands or {}).items():
         if finding_id in views:
             views[finding_id].commands = of_finding
+    for issue in known_issues:
+        if issue["finding_id"] in views:
+            views[issue["finding_id"]].known_issues.append(issue)
     roots: list[FindingView] = []
     for view in views.values():
         chain = _causes(view, views)

@@ -1,0 +1,19 @@
+"""A known issue of RocketMQ in words, for the page and the terminal."""
+
+from __future__ import annotations
+
+from mqreplay.report.data import Row
+
+
+def known_issue_text(issue: Row) -> str:
+    """Return a row of gold.known_issue as a sentence, without its address and advice.
+
+    >>> row = {"issue": 4215, "component": "broker", "versions": ["4.9.3"], "mended_in": "4.9.4", "title": "a fault"}
+    >>> known_issue_text(row)
+    'apache/rocketmq#4215, mended in 4.9.4. It can explain this: a fault (broker 4.9.3).'
+    >>> known_issue_text(row | {"mended_in": None})
+    'apache/rocketmq#4215, not mended in any checked release. It can explain this: a fault (broker 4.9.3).'
+    """
+    mended = "not mended in any checked release" if issue["mended_in"] is None else f"mended in {issue['mended_in']}"
+    who = f"{issue['component']} {', '.join(issue['versions'])}"
+    return f"apache/rocketmq#{issue['issue']}, {mended}. It can explain this: {issue['title']} ({who})."
