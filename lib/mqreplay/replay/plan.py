@@ -42,9 +42,8 @@ from mqreplay.evidence.messages.audit_gaps import audit_gaps
 from mqreplay.evidence.messages.audit_scope import audit_scope
 from mqreplay.evidence.messages.subscribed_messages import known_versions
 from mqreplay.evidence.night_facts import NightFacts, night_facts
-from mqreplay.findings.every import finish
 from mqreplay.evidence.recorded_versions import RecordedVersions, broker_versions, client_versions, pop_groups
-from mqreplay.findings.every import all_findings, finish
+from mqreplay.findings.every import finish
 from mqreplay.findings.known_issues import issues_of_findings, known_issues
 from mqreplay.findings.limits import Limits
 from mqreplay.lake.buckets import buckets
