@@ -79,6 +79,9 @@ def run(args: argparse.Namespace, settings: Settings) -> int:
     require_warehouse(args.warehouse)
     if args.check:
         return _check(args, settings)
+    for option, value in (("--recording", args.recording), ("--against", args.against)):
+        if value is not None:
+            raise InputError(f"{option} goes with whatif check PREDICTION")
     suppositions = suppositions_of(args)
     if not suppositions and not args.lose_master and not args.reset_to and not args.drain:
         options = "--set, --consumers, --queues, --lose-master, --reset-to or --drain"
@@ -159,9 +162,6 @@ def suppositions_of(args: argparse.Namespace) -> list[Supposition]:
 
 def _require_use(args: argparse.Namespace) -> None:
     """Raise InputError for options that nothing uses."""
-    for option, value in (("--recording", args.recording), ("--against", args.against)):
-        if value is not None:
-            raise InputError(f"{option} goes with whatif check PREDICTION")
     names = [text.partition("=")[0] for text in args.set]
     of_brokers = any(name in (RATIO, FULL_RATIO, SLAVE_READ) for name in names)
     if args.broker and not of_brokers:
