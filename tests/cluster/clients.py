@@ -21,6 +21,7 @@ from cluster.processes import end, kill, start_java
 
 JARS = Path(pyspark.__file__).parent / "jars"
 PATIENCE_S = 60
+LARGEST_BYTES = 4 << 20  # maxMessageSize
 Queue = tuple[str, str, int]  # topic, broker name, queue id
 
 
@@ -146,10 +147,11 @@ class ClientProcess:
         held.start()
         return Consumer(java, listeners, held, group)
 
-    def send(self, topic: str, key: str, *, tag: str = "A", queue: Queue | None = None) -> str:
-        """Send a message of 100 bytes, to a certain queue or to the next one. Return the status of the send."""
+    def send(self, topic: str, key: str, *, tag: str = "A", queue: Queue | None = None, size_bytes: int = 100) -> str:
+        """Send a message of some bytes, to a certain queue or to the next one. Return the status of the send."""
         producer = self._started_producer()
-        message = self.classes.new("org.apache.rocketmq.common.message.Message", topic, tag, key, b"x" * 100)
+        body = self._gateway.new_array(self._gateway.jvm.byte, size_bytes)
+        message = self.classes.new("org.apache.rocketmq.common.message.Message", topic, tag, key, body)
         if queue is None:
             result = producer.send(message)
         else:
@@ -186,6 +188,10 @@ class ClientProcess:
             for entry in table.entrySet()
         }
 
+    def log_end(self, address: str) -> int:
+        """Return the end of a broker's commit log, in bytes."""
+        return int(self._administrator().fetchBrokerRuntimeStats(address).getTable().get("commitLogMaxOffset"))
+
     def create_user(self, address: str, name: str, password: str, kind: str) -> None:
         """Create a user of a 5.x broker that authenticates."""
         self._administrator().createUser(address, name, password, kind)
@@ -210,6 +216,7 @@ class ClientProcess:
                 name = "org.apache.rocketmq.client.producer.DefaultMQProducer"
                 producer = self.classes.new(name, "test-producers", *self._hook)
                 self._set_up(producer, "127.0.0.1")
+                producer.setCompressMsgBodyOverHowmuch(LARGEST_BYTES)  # a message takes its size in the log
                 producer.start()
                 self._producer = producer
             return self._producer

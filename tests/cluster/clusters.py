@@ -108,6 +108,11 @@ class Cluster:
         )
         return server
 
+    def configure(self, name: str, **properties: str) -> None:
+        """Change the configuration of a server from its next start on."""
+        with (self.servers[name].home / "server.conf").open("a") as conf:  # the last line of a property counts
+            conf.writelines(f"{key}={value}\n" for key, value in properties.items())
+
     def start(self, *names: str) -> None:
         """Start the servers of these names, or all that do not run, and wait until they accept connections.
 

@@ -27,16 +27,20 @@ LISTENS_S = 30
 LOGS = ("rocketmq_client.log", "broker.log", "lock.log", "namesrv.log")
 
 
+def physical_memory() -> str:
+    """Return the memory of this machine in bytes, as the brokers see it."""
+    return str(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+
+
 @contextmanager
 def recorded(cluster: Cluster, kept: Path) -> Iterator[None]:
     """Record the cluster, which runs, until the block ends. Call it inside of `captured`."""
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     brokers = [server for server in cluster.servers.values() if not server.is_name_server]
     offsets = [broker.home / "store" / "config" / "consumerOffset.json" for broker in brokers]
     wait_until(lambda: all(path.exists() for path in offsets), "all brokers have written their offsets")
     stores = [word for broker in brokers for word in (f"--store={broker.home / 'store'}", f"--broker={broker.name}")]
     with ExitStack() as running:
-        network = [cluster.name_servers, "--every", "5s", "--physical-memory", str(memory)]
+        network = [cluster.name_servers, "--every", "5s", "--physical-memory", physical_memory()]
         for name, (first, *rest) in {"network": network, "files": stores}.items():
             running.enter_context(recorder(first, kept / name, *rest))
         yield
@@ -77,10 +81,15 @@ def keep_logs(cluster: Cluster, kept: Path) -> None:
 def put_together(kept: Path, out: Path) -> None:
     """Make the recording `out` and its archive of what was kept, and archive that too: NAME.raw.tar.xz."""
     shutil.rmtree(out, ignore_errors=True)
-    parts = [str(kept / name) for name in ("network", "files", "logs", "night.pcap")]
-    subprocess.run([sys.executable, "-m", "mqreplay.cli", "import", *parts, "--out", str(out)], check=True)
+    import_parts(kept, out, "network", "files", "logs", "night.pcap")
     _pack(out, out.with_name(f"{out.name}.tar.xz"))
     _pack(kept, out.with_name(f"{out.name}.raw.tar.xz"))
+
+
+def import_parts(kept: Path, out: Path, *names: str) -> None:
+    """Make the recording `out` of some of what was kept."""
+    parts = [str(kept / name) for name in names]
+    subprocess.run([sys.executable, "-m", "mqreplay.cli", "import", *parts, "--out", str(out)], check=True)
 
 
 def _pack(folder: Path, archive: Path) -> None:

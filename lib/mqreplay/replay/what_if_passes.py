@@ -10,7 +10,7 @@ from typing import Final
 import polars as pl
 
 from mqreplay.decisions.supposed_shares import decided_again, lists_seen
-from mqreplay.decisions.supposed_suggestions import concerned, supposed_suggestions
+from mqreplay.decisions.supposed_suggestions import concerned, supposed_answers, supposed_suggestions
 from mqreplay.decisions.suppositions import Supposition
 from mqreplay.engines.passes import GoldRows, Pass
 from mqreplay.engines.rows import RowSource
@@ -90,15 +90,14 @@ def suppose_pulls(source: RowSource, shard: Shard, shared: Supposed, gold: GoldR
     if shared.readers is not None:
         pull = pull.filter(pl.col("consumer_group").is_in(list(shared.readers)))
     pull = pull.rechunk()  # polars 1 panics in pl.format within when() on frames whose chunks differ
-    counted = supposed_suggestions(
+    answers = supposed_answers(
         *(pull, day.silver("consume", shard), day.silver("produce", shard)),
         *(tables["broker"], tables["subscription_group"], tables["broker_runtime"]),
         poll_slack_ms=context.settings.replay.poll_slack_ms,
         skewed=sorted(shared.skewed),
         suppositions=shared.suppositions,
-        of_day=context.day.judged,
     )
-    return SupposedPulls(counted)
+    return SupposedPulls(supposed_suggestions(answers.filter(context.day.judged)))  # other days are evidence alone
 
 
 OF_GROUPS: Final = (*of_groups("silver.rebalance", "silver.assignment", "silver.consumer_list"), ROUTES)
