@@ -82,6 +82,7 @@ class ClientProcess:
         self._name_servers = cluster.name_servers
         self._cluster = cluster
         self._producer: Any = None
+        self._bodies: dict[int, Any] = {}
         self._starting = Lock()
         self._admin: Any = None
         jars = [str(path) for pattern in ("py4j-*", "janino-*", "commons-compiler-*") for path in JARS.glob(pattern)]
@@ -150,7 +151,9 @@ class ClientProcess:
     def send(self, topic: str, key: str, *, tag: str = "A", queue: Queue | None = None, size_bytes: int = 100) -> str:
         """Send a message of some bytes, to a certain queue or to the next one. Return the status of the send."""
         producer = self._started_producer()
-        body = self._gateway.new_array(self._gateway.jvm.byte, size_bytes)
+        if size_bytes not in self._bodies:  # Java keeps what Python has seen
+            self._bodies[size_bytes] = self._gateway.new_array(self._gateway.jvm.byte, size_bytes)
+        body = self._bodies[size_bytes]
         message = self.classes.new("org.apache.rocketmq.common.message.Message", topic, tag, key, body)
         if queue is None:
             result = producer.send(message)
