@@ -21,7 +21,7 @@ from cluster.processes import end, kill, start_java
 
 JARS = Path(pyspark.__file__).parent / "jars"
 PATIENCE_S = 60
-LARGEST_BYTES = 4 << 20  # maxMessageSize
+LARGE_BYTES = 4_000_000  # maxMessageSize is 4 MiB
 Queue = tuple[str, str, int]  # topic, broker name, queue id
 
 
@@ -82,7 +82,7 @@ class ClientProcess:
         self._name_servers = cluster.name_servers
         self._cluster = cluster
         self._producer: Any = None
-        self._bodies: dict[int, Any] = {}
+        self._large: Any = None
         self._starting = Lock()
         self._admin: Any = None
         jars = [str(path) for pattern in ("py4j-*", "janino-*", "commons-compiler-*") for path in JARS.glob(pattern)]
@@ -148,19 +148,22 @@ class ClientProcess:
         held.start()
         return Consumer(java, listeners, held, group)
 
-    def send(self, topic: str, key: str, *, tag: str = "A", queue: Queue | None = None, size_bytes: int = 100) -> str:
-        """Send a message of some bytes, to a certain queue or to the next one. Return the status of the send."""
+    def send(self, topic: str, key: str, *, tag: str = "A", queue: Queue | None = None) -> str:
+        """Send a message of 100 bytes, to a certain queue or to the next one. Return the status of the send."""
         producer = self._started_producer()
-        if size_bytes not in self._bodies:  # Java keeps what Python has seen
-            self._bodies[size_bytes] = self._gateway.new_array(self._gateway.jvm.byte, size_bytes)
-        body = self._bodies[size_bytes]
-        message = self.classes.new("org.apache.rocketmq.common.message.Message", topic, tag, key, body)
+        message = self.classes.new("org.apache.rocketmq.common.message.Message", topic, tag, key, b"x" * 100)
         if queue is None:
             result = producer.send(message)
         else:
             chosen = self.classes.new("org.apache.rocketmq.common.message.MessageQueue", *queue)
             result = producer.send(message, chosen)
         return str(result.getSendStatus())
+
+    def send_large(self, topic: str) -> str:
+        """Send a message of LARGE_BYTES. Return the status of the send."""
+        if self._large is None:  # its bytes stay in Java
+            self._large = self.classes.compiled("LargeMessages", LARGE_BYTES)
+        return str(self._large.send(self._started_producer(), topic))
 
     def configure_topic(self, topic: str, queues: dict[str, int], *, perm: int = 6) -> None:
         """Have each master keep the topic with this number of read and write queues and this permission."""
@@ -219,7 +222,7 @@ class ClientProcess:
                 name = "org.apache.rocketmq.client.producer.DefaultMQProducer"
                 producer = self.classes.new(name, "test-producers", *self._hook)
                 self._set_up(producer, "127.0.0.1")
-                producer.setCompressMsgBodyOverHowmuch(LARGEST_BYTES)  # a message takes its size in the log
+                producer.setCompressMsgBodyOverHowmuch(LARGE_BYTES + 1)  # a message takes its size in the log
                 producer.start()
                 self._producer = producer
             return self._producer
