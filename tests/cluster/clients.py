@@ -194,9 +194,12 @@ class ClientProcess:
             for entry in table.entrySet()
         }
 
-    def log_end(self, address: str) -> int:
-        """Return the end of a broker's commit log, in bytes."""
-        return int(self._administrator().fetchBrokerRuntimeStats(address).getTable().get("commitLogMaxOffset"))
+    def log_end(self, address: str) -> int | None:
+        """Return the end of a broker's commit log, in bytes; None if it does not answer."""
+        try:
+            return int(self._administrator().fetchBrokerRuntimeStats(address).getTable().get("commitLogMaxOffset"))
+        except Py4JJavaError:
+            return None
 
     def create_user(self, address: str, name: str, password: str, kind: str) -> None:
         """Create a user of a 5.x broker that authenticates."""
