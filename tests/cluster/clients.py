@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
@@ -193,6 +193,14 @@ class ClientProcess:
             )
             for entry in table.entrySet()
         }
+
+    def routed_ids(self, topic: str, broker_name: str) -> set[int]:
+        """Return the ids of a broker name that a name server lists for the topic."""
+        with suppress(Py4JJavaError):  # it has no route of it yet
+            for data in self._administrator().examineTopicRouteInfo(topic).getBrokerDatas():
+                if str(data.getBrokerName()) == broker_name:
+                    return {int(broker_id) for broker_id in data.getBrokerAddrs().keySet()}
+        return set()
 
     def log_end(self, address: str) -> int | None:
         """Return the end of a broker's commit log, in bytes; None if it does not answer."""

@@ -69,7 +69,7 @@ def nights(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
         member = one.consumer(GROUP, {TOPIC: "*"})  # its heartbeats create the group
         wait_until(lambda: len(member.held_queues()) >= QUEUES, "the group has the queues of its topic")
         assert one.send_large(BALLAST) == "SEND_OK"
-        _until_copied(cluster, one)  # a slave that connects later gets the last file of the log only (HAConnection)
+        _until_in_sync(cluster, one)  # a slave that connects later gets the last file of the log only (HAConnection)
         keys = _fill(cluster, one)
         member.shutdown()
         found = Nights(request.param, len(keys))
@@ -77,7 +77,7 @@ def nights(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
             kept = folder / f"night-{number}"
             kept.mkdir()
             _restart(cluster, setting)
-            _until_copied(cluster, one)
+            _until_in_sync(cluster, one)
             _record_readers(cluster, one, kept, keys)
             found.warehouses[name] = Warehouse(str(kept / "warehouse"))
     shutil.rmtree(folder / "cluster")  # large logs
@@ -98,12 +98,13 @@ def _fill(cluster: Cluster, client: ClientProcess) -> set[str]:
             assert client.send(TOPIC, key, queue=(TOPIC, BROKER, queue_id)) == "SEND_OK"
             keys.add(key)
         assert client.send_large(BALLAST) == "SEND_OK"
-    _until_copied(cluster, client)
+    _until_in_sync(cluster, client)
     return keys
 
 
-def _until_copied(cluster: Cluster, client: ClientProcess) -> None:
+def _until_in_sync(cluster: Cluster, client: ClientProcess) -> None:
     master, slave = (cluster.servers[f"{BROKER}-{broker_id}"].address for broker_id in (0, 1))
+    wait_until(lambda: client.routed_ids(TOPIC, BROKER) == {0, 1}, "both brokers are registered")
     wait_until(lambda: None is not client.log_end(slave) == client.log_end(master), "the slave has the log")
 
 
