@@ -76,7 +76,7 @@ def nights(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
         for number, (name, setting) in enumerate(NIGHTS.items()):
             kept = folder / f"night-{number}"
             kept.mkdir()
-            _restart(cluster, setting)
+            _restart(cluster, one, setting)
             _until_in_sync(cluster, one)
             _record_readers(cluster, one, kept, keys)
             found.warehouses[name] = Warehouse(str(kept / "warehouse"))
@@ -108,7 +108,7 @@ def _until_in_sync(cluster: Cluster, client: ClientProcess) -> None:
     wait_until(lambda: None is not client.log_end(slave) == client.log_end(master), "the slave has the log")
 
 
-def _restart(cluster: Cluster, setting: BrokerSetting) -> None:
+def _restart(cluster: Cluster, client: ClientProcess, setting: BrokerSetting) -> None:
     """Start the brokers with a setting and without the offsets of the night before."""
     settings = {RATIO: "1", SLAVE_READ: "true"} | {setting.name: setting.value}
     for broker_id in (1, 0):
@@ -117,6 +117,8 @@ def _restart(cluster: Cluster, setting: BrokerSetting) -> None:
         cluster.configure(name, **settings)
         for path in (cluster.servers[name].home / "store" / "config").glob("consumerOffset.json*"):
             path.unlink()
+    # 5.x unregisters later than it answers, and so a broker that is already back (BatchUnregistrationService).
+    wait_until(lambda: not client.routed_ids(TOPIC, BROKER), "both brokers are unregistered")
     for broker_id in (0, 1):
         cluster.start(f"{BROKER}-{broker_id}")
 
