@@ -54,6 +54,7 @@ UNCHANGED = {
     "rocks550": (5, 0),
     "unregistered533": (0, 0),
 }
+CAPTURES = "hooked-"  # packets and logs, of which `mqreplay import` makes a recording
 LONG = (  # the slowest of those that have a like
     *("conflicts-5.3.3", "consumers-5.3.3", "polled-5.3.3"),
     *("quiet-5.3.3", "refusals-5.3.3", "resets-circle-4.9.7"),
@@ -105,7 +106,8 @@ def assert_same(night: Recorded, found: Prediction) -> tuple[int, int]:
 
 
 def test_every_recording_is_here() -> None:
-    assert set(UNCHANGED) == {path.name.removesuffix(".tar.xz") for path in DATA.glob("*.tar.xz")}
+    archives = {path.name.removesuffix(".tar.xz") for path in DATA.glob("*.tar.xz")}
+    assert set(UNCHANGED) == {name for name in archives if not name.startswith(CAPTURES)}
 
 
 @pytest.mark.parametrize(
