@@ -12,6 +12,8 @@ from mqreplay.errors import InputError
 if TYPE_CHECKING:
     import polars as pl
 
+    from mqreplay.lake.warehouse import Warehouse
+
 SEVERITIES = ("info", "warning", "critical")
 DESCRIPTION = (
     "List the findings of a warehouse, the most severe first; also those that `nightly --watch` reports as open. "
@@ -50,18 +52,21 @@ def run(args: argparse.Namespace) -> None:
 
     require_warehouse(args.warehouse)
     since, until = instant(args.since, "--since"), instant(args.until, "--until")
-    from mqreplay.cli.finding_names import clusters_of
     from mqreplay.cli.terminal import note_interruption
     from mqreplay.lake.warehouse import Warehouse
 
     note_interruption(args.warehouse)
     names = {column: getattr(args, name) for name, column in FILTERS.items()}
     frame = findings(args.warehouse, names, args.severity, since, until)
-    _print(frame, "json" if args.json else args.format, len(clusters_of(Warehouse(args.warehouse))) > 1)
+    _print(frame, "json" if args.json else args.format, Warehouse(args.warehouse))
 
 
-def _print(frame: pl.DataFrame, form: str, with_cluster: bool) -> None:
-    """Print the findings. ``with_cluster``: the warehouse has several clusters, so text names that of each finding."""
+def _print(frame: pl.DataFrame, form: str, warehouse: Warehouse) -> None:
+    """Print the findings. Where the warehouse has several clusters, text names that of each finding."""
+    from mqreplay.cli.finding_names import clusters_of
+    from mqreplay.night.notify.mutes import muted_findings
+
+    with_cluster = len(clusters_of(warehouse)) > 1
     from mqreplay.cli.finding_formats import junit, markdown, sarif
     from mqreplay.cli.terminal import print_findings, print_rows
     from mqreplay.printable import json_text
@@ -75,7 +80,7 @@ def _print(frame: pl.DataFrame, form: str, with_cluster: bool) -> None:
     elif form == "md":
         print(markdown(rows, with_cluster))
     elif form == "text":
-        print_findings(rows, with_cluster)
+        print_findings(rows, with_cluster, muted_findings(warehouse, rows, dt.datetime.now(dt.UTC)))
     else:
         print({"junit": junit, "sarif": sarif}[form](rows))
 

@@ -24,6 +24,7 @@ from mqreplay.lake.journal import interrupted_run
 from mqreplay.printable import csv_text, json_text, printable
 
 if TYPE_CHECKING:
+    from mqreplay.night.notify.mutes import Mute
     from mqreplay.night.outcome import Outcome
 
 COLOURS = {"critical": "bold red", "warning": "yellow", "info": "cyan"}
@@ -101,10 +102,14 @@ def _print_finding(console: Console, finding: Mapping[str, Any], more: str, clus
     console.print(Padding(Text.assemble(printable(finding["summary"]), (more, "dim")), (0, 0, 0, 9)))
 
 
-def print_findings(findings: Sequence[Mapping[str, Any]], with_cluster: bool = False) -> None:
+def print_findings(
+    findings: Sequence[Mapping[str, Any]],
+    with_cluster: bool = False,
+    muted: Mapping[tuple[str, str], Mute] | None = None,
+) -> None:
     """Print each finding on two lines: severity, kind, time and id, then its summary.
 
-    Findings are rows of `watched_findings.all_findings`.
+    Findings are rows of `watched_findings.all_findings`. ``muted``: what mutes them, by cluster and finding_id.
     """
     console = Console(highlight=False)
     for finding in findings:
@@ -113,6 +118,9 @@ def print_findings(findings: Sequence[Mapping[str, Any]], with_cluster: bool = F
         last = finding["last_seen_ts"]
         if last is not None:
             more += f" Last evidence: {last:%Y-%m-%d %H:%M:%S} UTC."
+        mute = (muted or {}).get((finding["cluster"], finding["finding_id"]))
+        if mute is not None:
+            more += f" Muted until {mute.until_ts:%Y-%m-%d %H:%M} UTC by {mute.by_user}: {printable(mute.reason)}."
         _print_finding(console, finding, more, finding["cluster"] if with_cluster else "")
     if not findings:
         console.print("No findings.")

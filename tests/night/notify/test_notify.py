@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import datetime as dt
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -139,9 +140,12 @@ def test_a_mute_holds_messages_back_until_it_ends(root, capsys):
         assert server.got != []
 
 
-def test_an_acknowledged_finding_has_no_message(root):
+def test_an_acknowledged_finding_has_no_message(root, capsys):
     critical = Warehouse(root).read("gold.finding").filter(severity="critical").collect()["finding_id"][0]
     assert main(["acknowledge", critical[:8], "--reason", "OPS-1", "--warehouse", root]) == 0
+    capsys.readouterr()
+    assert main(["findings", "--severity", "critical", "--warehouse", root]) == 0
+    assert re.search(r"Muted\s+until", capsys.readouterr().out)
     with hook() as server:
         assert run(root, "--notify", f"json://{server.address}/") == 0
         assert all(critical[:8] not in body["message"] for _, body in server.got)

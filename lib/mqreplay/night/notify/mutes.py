@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import datetime as dt
 import getpass
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from fnmatch import fnmatchcase
 from hashlib import sha256
-from typing import Final
+from typing import Any, Final
 
 from mqreplay.lake.journal import Journal
 from mqreplay.lake.lock import warehouse_lock
 from mqreplay.lake.row_filter import RowFilter
 from mqreplay.lake.warehouse import Warehouse
-from mqreplay.night.notify.alert import Alert
+from mqreplay.night.notify.alert import Alert, of_night
 
 TABLE: Final = "gold.mute"
 PATTERNS: Final = ("consumer_group", "topic", "broker_name")
@@ -72,6 +72,23 @@ def muting(mutes: Iterable[Mute], alert: Alert, now: dt.datetime) -> Mute | None
     """Return what mutes a finding at an instant, the one that lasts longest."""
     found = [mute for mute in mutes if mute.holds(now) and mute.covers(alert)]
     return max(found, key=lambda mute: mute.until_ts, default=None)
+
+
+def muted_findings(
+    warehouse: Warehouse, findings: Iterable[Mapping[str, Any]], now: dt.datetime
+) -> dict[tuple[str, str], Mute]:
+    """Return what mutes each finding at an instant, by cluster and finding_id; ``findings``: rows of gold.finding."""
+    found: dict[tuple[str, str], Mute] = {}
+    by_cluster: dict[str, list[Mapping[str, Any]]] = {}
+    for row in findings:
+        by_cluster.setdefault(row["cluster"], []).append(row)
+    for cluster, rows in by_cluster.items():
+        mutes = read_mutes(warehouse, cluster)
+        for alert in of_night(rows, None, {}) if mutes else ():
+            mute = muting(mutes, alert, now)
+            if mute is not None:
+                found[cluster, alert.finding_id] = mute
+    return found
 
 
 def write_mutes(warehouse: Warehouse, cluster: str, mutes: Sequence[Mute]) -> None:
