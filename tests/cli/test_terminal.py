@@ -14,8 +14,9 @@ import pytest
 from pyspark.sql import Row
 
 from mqreplay.cli import command_line as cli
-from mqreplay.cli import terminal, time_span
-from mqreplay.cli.terminal import print_outcome, print_rows
+from mqreplay.cli import rows, terminal, time_span
+from mqreplay.cli.rows import print_rows
+from mqreplay.cli.terminal import print_outcome
 from mqreplay.night.outcome import Outcome
 
 FAILED = {"table_name": "silver.route", "day": "2026-11-02", "expectation": "expect_it", "arguments": "{}"}
@@ -49,7 +50,7 @@ def test_what_was_not_judged_is_shown_with_what_would_help(capsys):
 
 
 def test_doctests() -> None:
-    assert doctest.testmod(terminal)[:2] == (0, 1)
+    assert doctest.testmod(rows)[:2] == (0, 1)
     assert doctest.testmod(time_span)[:2] == (0, 4)
 
 

@@ -106,7 +106,7 @@ def rows_of(name: str) -> list[dict[str, object]]:
 
 @pytest.mark.parametrize("form", ["table", "csv", "json"])
 def test_rows_of_a_query(form: str, capsys: pytest.CaptureFixture[str]) -> None:
-    from mqreplay.cli.terminal import print_rows
+    from mqreplay.cli.rows import print_rows
 
     for name in NAMES:
         rows = rows_of(name)
@@ -128,7 +128,7 @@ def test_rows_of_a_query(form: str, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_a_column_may_have_any_name(capsys: pytest.CaptureFixture[str]) -> None:
-    from mqreplay.cli.terminal import print_rows
+    from mqreplay.cli.rows import print_rows
 
     for form in ("table", "csv", "json"):
         print_rows(NAMES, [[1] * len(NAMES)], form)

@@ -30,6 +30,10 @@ no night has written has its columns and no rows. `mqreplay tables` lists the ta
 Without a query, in a terminal, `mqreplay sql` starts a shell with history and completion. A statement ends with a
 semicolon; `.help` lists the commands. The environment variable `MQREPLAY_WAREHOUSE` replaces `--warehouse`.
 
+In a terminal, a table folds long values. Columns that do not fit are named below it; `.mode line` in the shell, or
+`--format line`, prints one column a line. The shell shows long answers in `$PAGER`, or in `less`; `.pager off` prints
+them.
+
 ## Differences
 
 The queries of [Questions](questions.md) run in both engines. Where the engines differ, these give the same rows:

@@ -12,8 +12,10 @@ if TYPE_CHECKING:
 
 WAREHOUSE = "MQREPLAY_WAREHOUSE"
 DEFAULT_ENGINE = "spark under spark-submit, with --catalog, or if the settings name a Spark master; else local"
+FORMS = ("table", "line", "csv", "json")
 FORMATS = (
-    "how rows are printed (%(default)s). Control and invisible characters are shown as escapes such as \\x1b; in csv, "
+    "how rows are printed (%(default)s); line: one column a line, for wide tables. Control and invisible characters "
+    "are shown as escapes such as \\x1b; in csv, "
     "text that a spreadsheet would run as a formula (it begins with = + - or @) gets an apostrophe before it; "
     "json gives every value exactly"
 )
@@ -70,7 +72,7 @@ def add_prefix(command: argparse.ArgumentParser) -> None:
 
 def add_format(command: argparse.ArgumentParser) -> None:
     """Add --format."""
-    command.add_argument("--format", choices=("table", "csv", "json"), default="table", help=FORMATS)
+    command.add_argument("--format", choices=FORMS, default="table", help=FORMATS)
 
 
 def with_examples(*lines: str) -> dict[str, Any]:

@@ -68,7 +68,8 @@ def _print(frame: pl.DataFrame, form: str, warehouse: Warehouse) -> None:
 
     with_cluster = len(clusters_of(warehouse)) > 1
     from mqreplay.cli.finding_formats import junit, markdown, sarif
-    from mqreplay.cli.terminal import print_findings, print_rows
+    from mqreplay.cli.rows import print_rows
+    from mqreplay.cli.terminal import print_findings
     from mqreplay.printable import json_text
 
     rows = frame.to_dicts()

@@ -56,7 +56,8 @@ def run(args: argparse.Namespace) -> None:
     from mqreplay.settings import load_settings
 
     settings = load_settings(args.conf)
-    from mqreplay.cli.terminal import note_interruption, print_rows
+    from mqreplay.cli.rows import print_rows
+    from mqreplay.cli.terminal import note_interruption
 
     note_interruption(args.warehouse)
     if text is None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from mqreplay.bind.functions import FUNCTIONS
-from mqreplay.cli.terminal import print_rows
+from mqreplay.cli.shell_output import ShellOutput
 from mqreplay.errors import MqreplayError
 from mqreplay.lake.contract import Contract
 from mqreplay.lake.similar import unknown_table
@@ -24,6 +24,8 @@ HELP = """\
 A statement ends with a semicolon and may take several lines.
   .tables         the tables of the warehouse
   .schema TABLE   the columns of a table, with their types and comments
+  .mode FORM      how rows are printed: table, line (one column a line, for wide tables), csv or json
+  .pager off      print long answers without the pager ($PAGER, or less); .pager on uses it again
   .help           this list
   .quit           leave (also Ctrl-D); Ctrl-C ends a query
 Tab completes tables, columns, functions and words of SQL. DESCRIBE FUNCTION name; explains a function."""
@@ -33,7 +35,7 @@ KEYWORDS = (
     *("INTERVAL", "TIMESTAMP", "DESCRIBE", "DESCRIBE FUNCTION", "SHOW TABLES", "SHOW FUNCTIONS", "EXPLAIN"),
     *("count(", "sum(", "min(", "max("),
 )
-COMMANDS = (".tables", ".schema", ".help", ".quit")
+COMMANDS = (".tables", ".schema", ".mode", ".pager", ".help", ".quit")
 DELIMITERS = " \t\n,()=<>+-*/;'\"[]{}"  # between words to complete: not the dot
 HISTORY_LINES = 1000
 # A statement is whole at a semicolon that is in no text, name or comment.
@@ -45,7 +47,7 @@ def run_shell(
     warehouse: str, answer: Answer, form: str, history: Path | None, read: Callable[[str], str] = input
 ) -> None:
     """Read statements and print their rows, until the end of the input. Mistakes do not end it."""
-    tables = Warehouse(warehouse)
+    tables, output = Warehouse(warehouse), ShellOutput(form)
     if history is not None:
         _use_readline(history, words(tables.contracts))
     print(f"mqreplay sql on {printable(warehouse)}; .help lists the commands", file=sys.stderr)
@@ -64,14 +66,14 @@ def run_shell(
         if not pending and line.strip().startswith("."):
             if line.strip() == ".quit":
                 return
-            _say_errors(lambda: _command(line.strip(), tables, form))  # noqa: B023 - called at once
+            _say_errors(lambda: _command(line.strip(), tables, output))  # noqa: B023 - called at once
             continue
         pending = f"{pending}\n{line}" if pending else line
         if not pending.strip():
             pending = ""
         elif is_whole(pending):
             text, pending = pending, ""
-            _say_errors(lambda: print_rows(*answer(text), form))  # noqa: B023 - called at once
+            _say_errors(lambda: output.show(*answer(text)))  # noqa: B023 - called at once
 
 
 def is_whole(text: str) -> bool:
@@ -137,17 +139,21 @@ def _save_each_line(readline: Any, history: Path) -> None:
     readline.set_startup_hook(save)
 
 
-def _command(line: str, tables: Warehouse, form: str) -> None:
+def _command(line: str, tables: Warehouse, output: ShellOutput) -> None:
     name, _, rest = line.partition(" ")
     if name == ".tables":
         made = [contract for contract in tables.contracts.values() if tables.exists(contract.name)]
-        print_rows(["table", "content"], [(each.name, each.description) for each in made], form)
+        output.show(["table", "content"], [(each.name, each.description) for each in made])
     elif name == ".schema":
         contract = tables.contracts.get(rest.strip().lower())
         if contract is None:
             print(unknown_table(rest.strip() or "without a name", tables.contracts), file=sys.stderr)
             return
-        print_rows(["column", "type", "comment"], [(c.name, c.type, c.comment) for c in contract.columns], form)
+        output.show(["column", "type", "comment"], [(c.name, c.type, c.comment) for c in contract.columns])
+    elif name == ".mode":
+        output.choose_form(rest.strip())
+    elif name == ".pager":
+        output.choose_pager(rest.strip())
     else:
         if name != ".help":
             print(f"there is no command {printable(name)}", file=sys.stderr)

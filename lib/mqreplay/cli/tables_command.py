@@ -35,7 +35,8 @@ def run(args: argparse.Namespace) -> None:
     from mqreplay.lake.existing import require_warehouse
 
     require_warehouse(args.warehouse)
-    from mqreplay.cli.terminal import note_interruption, print_rows
+    from mqreplay.cli.rows import print_rows
+    from mqreplay.cli.terminal import note_interruption
     from mqreplay.lake.warehouse import Warehouse
 
     note_interruption(args.warehouse)

@@ -1,14 +1,12 @@
-"""What a person sees in the terminal: progress on stderr, findings and rows on stdout. NO_COLOR is kept (by rich)."""
+"""What a person sees in the terminal: progress on stderr, findings on stdout. NO_COLOR is kept (by rich)."""
 
 from __future__ import annotations
 
-import csv
 import datetime as dt
-import math
 import shlex
 import sys
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
@@ -21,7 +19,7 @@ from mqreplay.cli.progress import Progress as Progress
 from mqreplay.cli.time_span import time_span
 from mqreplay.lake.existing import require_warehouse as require_warehouse  # for the command line, too
 from mqreplay.lake.journal import interrupted_run
-from mqreplay.printable import csv_text, json_text, printable
+from mqreplay.printable import printable
 
 if TYPE_CHECKING:
     from mqreplay.night.notify.mutes import Mute
@@ -189,84 +187,3 @@ def note_interruption(warehouse: str) -> None:
     if doing is not None:
         text = f"note: the last run was interrupted ({doing}); until the next run, some tables may hold a part of it"
         print(printable(text), file=sys.stderr)
-
-
-def print_rows(names: Sequence[str], rows: Iterable[Sequence[object]], form: str) -> None:
-    """Print rows as a table, CSV or one JSON object a line. Control characters are escaped.
-
-    Values belong to names by their position: several columns may have one name.
-    """
-    if form == "json":
-        keys = _distinct(names)
-        for row in rows:
-            print(json_text(dict(zip(keys, map(_plain, row), strict=True))))
-    elif form == "csv":
-        writer = csv.writer(sys.stdout)
-        writer.writerow(map(csv_text, names))
-        writer.writerows(map(_csv_cell, row) for row in rows)
-    else:
-        _print_table(names, rows)
-
-
-def _print_table(names: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    table = Table(pad_edge=False)
-    for name in names:
-        table.add_column(Text(printable(name)), overflow="fold")
-    for row in rows:
-        table.add_row(*[Text(printable(_cell(value))) for value in row])
-    # Piped somewhere there is no terminal to fit into: wide rows stay on their lines.
-    width = None if sys.stdout.isatty() else 10_000
-    Console(width=width, highlight=False).print(table if names else "")
-
-
-def _csv_cell(value: object) -> str:
-    """Return the value as CSV has it. A number or an instant may begin with a minus."""
-    text = _cell(value)
-    is_text = isinstance(value, (str, bytes, bytearray, list, tuple, dict))
-    return csv_text(text) if is_text else printable(text)
-
-
-def _cell(value: object) -> str:
-    if value is None:
-        return ""
-    if isinstance(value, (bytes, bytearray)):
-        return bytes(value).decode("utf-8", "backslashreplace")
-    return json_text(_plain(value)) if isinstance(value, (list, tuple, dict)) else str(_plain(value))
-
-
-def _plain(value: object) -> object:
-    """Return the value as JSON has it. No two values of one type give the same."""
-    if isinstance(value, tuple) and hasattr(value, "__fields__"):  # a Row of pyspark, which need not be loaded
-        return dict(zip(_distinct(value.__fields__), map(_plain, value), strict=True))
-    if isinstance(value, dict):
-        return {_key(key): _plain(each) for key, each in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(each) for each in value]
-    if isinstance(value, (bytes, bytearray)):
-        return value.hex().upper()
-    if isinstance(value, float) and not math.isfinite(value):
-        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
-    if value is None or isinstance(value, (str, int, float)):
-        return value
-    return value.isoformat() if hasattr(value, "isoformat") else str(value)
-
-
-def _key(key: object) -> str:
-    plain = _plain(key)
-    return plain if isinstance(plain, str) else json_text(plain)
-
-
-def _distinct(names: Iterable[str]) -> list[str]:
-    """Return the names, with a number after each that occurred before.
-
-    >>> _distinct(["path", "day", "path", "path_2"])
-    ['path', 'day', 'path_3', 'path_2']
-    """
-    names = list(names)
-    taken, found = set(names), dict[str, None]()
-    for name in names:
-        key, number = name, 2
-        while key in found or (key != name and key in taken):
-            key, number = f"{name}_{number}", number + 1
-        found[key] = None
-    return list(found)
