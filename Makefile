@@ -171,6 +171,10 @@ changelog: setup-dev ## Show the changelog of the next version; ARGS=--yes write
 docs: setup-dev ## Generate the pages of docs/ that have a source (tools/docs/pages.py)
 	@$(BIN)/python tools/docs/pages.py
 
+.PHONY: docs-site
+docs-site: setup-dev ## The pages of docs/ as a site with search: build/site/index.html
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+
 # Without pyspark: workers have Spark, and it gives its own to Python. Workers need the Python of $(PYTHON) at its path.
 BUILD := build
 ENVIRONMENT := $(BUILD)/environment

@@ -11,7 +11,7 @@ import importlib.abc
 import importlib.machinery
 import sys
 from collections import Counter
-from collections.abc import Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any
@@ -103,8 +103,8 @@ def count() -> tuple[dict[str, Counter[str]], int]:
 
 def render(found: dict[str, Counter[str]], cases: int) -> str:
     """The page."""
-    parts = [HEAD.format(cases=cases)]
     tables = judged_by()
+    parts = [HEAD.format(cases=cases), index(list(functions()), tables)]
     module = None
     for function in functions():
         if function.module != module:
@@ -112,6 +112,41 @@ def render(found: dict[str, Counter[str]], cases: int) -> str:
             parts.append(f"## {module}\n\n" + " ".join(function.module_doc.split("\n\n", 1)[0].split()) + "\n")
         parts.append(_entry(function, found.get(function.key, Counter()), tables.get(function.key, set())))
     return "\n".join(parts)
+
+
+def index(found: Sequence[Function], tables: Mapping[str, Set[str]]) -> str:
+    """The sections that have the modules of a table, and the functions of a Java class."""
+    of_table: dict[str, dict[str, None]] = {}
+    of_class: dict[str, dict[str, list[str]]] = {}
+    for function in found:
+        for table in tables_of(function.key, tables):
+            of_table.setdefault(table, {})[function.module] = None
+        for java_class in dict.fromkeys(method.partition("#")[0] for method in function.java):
+            of_class.setdefault(java_class, {}).setdefault(function.module, []).append(function.name)
+    return "\n".join(
+        [
+            *("## Index of tables", "", "| table | decisions |", "|---|---|"),
+            *(f"| {name} | {', '.join(map(_link, of_table[name]))} |" for name in sorted(of_table)),
+            *("", "## Index of Java classes", "", "| class | functions |", "|---|---|"),
+            *(f"| `{name}` | {_functions(of_class[name])} |" for name in sorted(of_class, key=str.lower)),
+            "",
+        ]
+    )
+
+
+def tables_of(key: str, tables: Mapping[str, Set[str]]) -> list[str]:
+    """The tables that a function judges, on arrays or row by row."""
+    arrays = entry_of(key, ON_ARRAYS)
+    judged = tables.get(key, set())
+    return sorted(judged) if judged or arrays is None else arrays.table.split(", ")
+
+
+def _functions(modules: Mapping[str, Sequence[str]]) -> str:
+    return "; ".join(f"{_link(module)}: {', '.join(f'`{each}`' for each in modules[module])}" for module in modules)
+
+
+def _link(module: str) -> str:
+    return f"[{module}](#{module})"
 
 
 def _entry(function: Function, counted: Counter[str], tables: Set[str]) -> str:
