@@ -5,6 +5,7 @@ Pages share one folder, so that each night runs once.
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 import shlex
@@ -32,6 +33,7 @@ ELSEWHERE = {
     r"mqreplay nightly 'recordings/": "many clusters: tests/night/test_estate.py",
     r"mqreplay: ": "a message, not a command",
 }
+LEFT_OUT = "..."
 RUNNABLE = re.compile(r"^(mqreplay|cp|rm) ")
 
 
@@ -57,16 +59,47 @@ def run(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run([*program, *arguments], cwd=folder, capture_output=True, encoding="utf-8", check=False)
 
 
+def shown_answers(page: str) -> dict[str, list[str]]:
+    """Return the lines that a page shows of the answers of commands: the indented block after each."""
+    text = (ROOT / page).read_text(encoding="utf-8")
+    blocks = [block for block in re.split(r"\n\n(?=\S|    )", text) if block.strip()]
+    return {
+        command.strip(): [line[4:].rstrip() for line in answer.splitlines()]
+        for command, answer in itertools.pairwise(blocks)
+        if command.startswith("    mqreplay ") and answer.startswith("    ") and not answer.startswith("    mqreplay ")
+    }
+
+
 @pytest.mark.parametrize(("page", "command"), [(page, each) for page in PAGES for each in commands(page)])
-def test_command_runs(page: str, command: str, folder: Path) -> None:
+def test_command_runs(page: str, command: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.setenv("NO_COLOR", "1")
     done = run(command, folder)
-    assert done.returncode == int("--fail-on" in command), done.stderr
+    # A broker of the sample may not be restarted.
+    assert done.returncode == int("--fail-on" in command or command.startswith("mqreplay ready")), done.stderr
     assert "Traceback" not in done.stderr
     if command.startswith("mqreplay"):
         assert done.stdout.strip()
+    if (shown := shown_answers(page).get(command)) is not None:
+        lines = [line.rstrip() for line in done.stdout.rstrip().splitlines()]
+        if shown[-1] == LEFT_OUT:
+            shown = shown[:-1]
+            lines = lines[: len(shown)]
+        assert lines == shown
     if "--json" in command:
         assert json.loads(done.stdout)["clusters"][0]["findings"]
 
 
 def test_each_page_has_commands() -> None:
     assert [page for page in PAGES if not commands(page)] == []
+
+
+def test_the_tutorial_answers_nine_questions() -> None:
+    text = (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")
+    questions = re.findall(r"^### .*\?\n\n    (mqreplay .*)", text, re.MULTILINE)
+    assert len(questions) == 9
+    shown = shown_answers("docs/tutorial.md")
+    # The sample has one night.
+    assert [each for each in questions if each not in shown] == [
+        "mqreplay compare 2026-11-20 2026-11-21 --warehouse warehouse/night"
+    ]

@@ -146,13 +146,20 @@ WITH numbered AS (
   FROM gold.group_status
   WHERE lag IS NOT NULL
 )
-SELECT consumer_group, topic, lag, round(time_lag_ms / 1000, 1) AS time_lag_s, from_ts, to_ts
-FROM numbered
-WHERE place = 1
-ORDER BY lag DESC, consumer_group, topic
+SELECT worst.consumer_group, worst.topic, worst.lag, round(worst.time_lag_ms / 1000, 1) AS time_lag_s, worst.from_ts,
+  worst.to_ts, min(later.to_ts) AS recovered_ts
+FROM numbered AS worst
+LEFT JOIN gold.group_status AS later
+  ON later.cluster = worst.cluster AND later.consumer_group = worst.consumer_group AND later.topic = worst.topic
+  AND later.to_ts > worst.to_ts AND later.status = 'OK' AND later.lag * 10 <= worst.lag
+WHERE worst.place = 1
+GROUP BY ALL
+ORDER BY worst.lag DESC, worst.consumer_group, worst.topic
 LIMIT 5
 """,
-        "The times are those of the first window with the greatest lag. The lag is that at the end of the window.",
+        "The times are those of the first window with the greatest lag. The lag is that at the end of the window. "
+        "`recovered_ts` is the end of the first later window in which the group is OK with at most a tenth of that "
+        "lag. It is null if there is none.",
     ),
     Question(
         "Which queues have the most waiting messages?",
