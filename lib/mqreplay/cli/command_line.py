@@ -19,6 +19,7 @@ from mqreplay import __version__
 from mqreplay.cli import (
     advise_command,
     at_command,
+    bundle_command,
     compare_command,
     completion,
     findings_command,
@@ -75,6 +76,7 @@ PRINTING = {
     "tables": tables_command.run,
     "mute": mute_command.run,
     "acknowledge": mute_command.run,
+    "bundle": bundle_command.run,
 }
 
 
@@ -154,6 +156,7 @@ def _add_recording(commands: Any) -> None:
     unpack.add_argument("captures", nargs="+", metavar="CAPTURE", help="a .pcap or .pcapng, gzipped or not")
     unpack.add_argument("--out", required=True, metavar="DIR", help="folder of the recording that they go into")
     unpack.add_argument("--json", action="store_true", help="print what came of them as JSON")
+    bundle_command.add(commands)
 
 
 def main(argv: Sequence[str] | None = None, *, own_process: bool | None = None) -> int:
