@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterator
 from typing import Final
 
 from mqreplay.core.java import string_hash, utf16_key
@@ -245,7 +246,7 @@ class Names:
         for kind in WORDS:
             if kind != "tag":
                 self._found[kind] = _numbered(WORDS[kind], self._found[kind])
-        addresses = iter(_addresses(originals))
+        addresses = _addresses(originals)
         heads = sorted(self._found["ip"], key=lambda ip: utf16_key(f"{ip}@"))
         self._found["ip"] = {ip: next(addresses) for ip in heads}
         ip6 = sorted(self._found["ip6"], key=utf16_key)
@@ -256,13 +257,13 @@ class Names:
         self._new_addresses = frozenset(self._found["ip"].values())
         self._found["retry"] = {rest: self._retry_of(rest) for rest in self._found["retry"]}
 
-    def _number_clients(self, addresses: object) -> None:
+    def _number_clients(self, addresses: Iterator[str]) -> None:
         clients = sorted(self._found["client id"], key=utf16_key)
         new = [self._client(client) for client in clients]
         if new != sorted(new, key=utf16_key) or len(set(new)) < len(new):
             # Names of hosts and instances sort otherwise than their replacements: one host for each client.
             self.clients_keep_hosts = False
-            new = [f"{next(addresses)}@{number + 10_000}" for number in range(len(clients))]  # type: ignore[call-overload]
+            new = [f"{next(addresses)}@{number + 10_000}" for number in range(len(clients))]
         self._found["client id"] = dict(zip(clients, new, strict=True))
 
     def _client(self, client_id: str) -> str:
@@ -305,7 +306,7 @@ def _numbered(word: str, names: dict[str, str]) -> dict[str, str]:
     return {name: f"{word}{joint}{n:0{width}d}" for n, name in enumerate(sorted(names, key=utf16_key), 1)}
 
 
-def _addresses(taken: set[str]) -> object:
+def _addresses(taken: set[str]) -> Iterator[str]:
     number = 0
     while True:
         high, low = divmod(number, _WIDE)
