@@ -19,6 +19,10 @@ from mqreplay.settings import Settings
 from tests_shared import ROOT, run, table_at
 
 DATA = ROOT / "tests" / "data"
+SHORTEST = 4  # characters: shorter names are parts of other words
+# Groups of kinds550 that are also words of RocketMQ (behind keys of proxies; in the field unitMode), and a topic of its
+# own with its group.
+RESERVED = {"broadcast", "unit", "DefaultHeartBeatSyncerTopic@CID_DefaultHeartBeatSyncerTopic"}
 
 
 def unpacked(archive: Path, folder: Path) -> Path:
@@ -56,8 +60,13 @@ def test_a_redacted_bundle_replays_to_the_same_findings_without_a_name(name: str
     data = contents(shared)
     replaced = json.loads(mapping.read_text())
     addresses = [*replaced["ip"], *(bytes(map(int, ip.split("."))).hex().upper() for ip in replaced["ip"])]
-    for original in [*replaced["client id"], *replaced["cluster"], *addresses]:
-        assert original.encode() not in data
+    kinds = ("topic", "group", "broker", "client", "host")
+    # RocketMQ's own names stay as they are.
+    named = [
+        old for kind in kinds for old, new in replaced.get(kind, {}).items() if old != new and len(old) >= SHORTEST
+    ]
+    kept = {old for old in [*replaced["client id"], *replaced["cluster"], *addresses, *named] if old.encode() in data}
+    assert kept <= RESERVED
     seen = []
     for place, folder in (("before", recording), ("after", shared)):
         warehouse = str(tmp_path / place)

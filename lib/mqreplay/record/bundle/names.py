@@ -18,7 +18,7 @@ from mqreplay.core.system_names import PROXY_GROUP, is_system_group, is_system_t
 
 # Groups that RocketMQ's own clients use, beside those of system_names.
 _KNOWN_GROUPS: Final = frozenset({PROXY_GROUP, "DEFAULT_CONSUMER", "DEFAULT_PRODUCER", "CLIENT_INNER_PRODUCER"})
-_KNOWN_TOPICS: Final = frozenset({"DefaultHeartBeatSyncerTopic", "DefaultCluster_REPLY_TOPIC"})
+_KNOWN_TOPICS: Final = frozenset({"DefaultHeartBeatSyncerTopic"})
 _OF_BROKER: Final = "rmq_sys_SYNC_BROKER_MEMBER_"
 _OF_CLUSTER: Final = "rmq_sys_REVIVE_LOG_"
 _BROADCAST: Final = "broadcast"  # behind the group of a broadcasting proxy (BroadcastOffsetManager)
