@@ -169,7 +169,7 @@ def test_the_progress_of_a_run() -> None:
 
 @some_or_all
 def test_the_story_of_a_finding(names: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    from mqreplay.cli.explain import _print
+    from mqreplay.cli.explain import print_explained
     from mqreplay.cli.explanation import Explanation, decision
     from mqreplay.report.evidence_rows import EvidenceRow, EvidenceRows
     from mqreplay.report.evidence_words import WORDINGS, what, who
@@ -183,7 +183,7 @@ def test_the_story_of_a_finding(names: list[str], capsys: pytest.CaptureFixture[
         rows = [EvidenceRow("gold.pull_route", SINCE, who(row), what(wording, row), row)]
         decisions = [str(decision("gold.pull_route", row))]
         explanation = Explanation(one, "a rule", "", EvidenceRows(rows, 1), decisions, [("02:00:00", name)], one, [one])
-        _print(explanation, 50)
+        print_explained(explanation, 50)
         assert_shows_only(capsys.readouterr().out)
 
 
