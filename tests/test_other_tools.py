@@ -169,5 +169,6 @@ def test_thrift_server_and_a_jdbc_client(folder: Path) -> None:
 
 
 def test_every_example_is_tested() -> None:
-    assert PAGE.count("```python") == 5
+    assert PAGE.count("```python") == 6
+    assert PAGE.count("```json") == 1
     assert PAGE.count("```sh") == 3
