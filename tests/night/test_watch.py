@@ -185,7 +185,7 @@ def test_after_midnight_the_night_runs_once(tmp_path, monkeypatch):
     nights: list[tuple] = []
     outcomes = [WarehouseLocked("in use"), []]
 
-    def run_night(step, root, *_, recordings, cluster, engine, failed):
+    def run_night(step, root, *_, recordings, cluster, engine, failed, measured):
         nights.append((step, root, recordings, cluster, engine))
         if isinstance(outcome := outcomes.pop(0), Exception):
             raise outcome
