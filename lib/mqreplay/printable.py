@@ -6,6 +6,7 @@ the clipboard, reorder a line, or imitate a line of mqreplay.
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 from collections.abc import Callable
 from typing import Any
@@ -39,6 +40,17 @@ def escape_of(character: str) -> str:
     return SHORT.get(character) or (
         f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
     )
+
+
+def plain_value(value: object) -> str:
+    """Return a value that JSON has no type for as text: instants in UTC to the millisecond, bytes as UTF-8.
+
+    >>> plain_value(dt.datetime(2026, 11, 21, 2, 51, 30)), plain_value(dt.date(2026, 11, 21)), plain_value(b"a")
+    ('2026-11-21T02:51:30.000Z', '2026-11-21', 'a')
+    """
+    if isinstance(value, dt.datetime):
+        return value.replace(tzinfo=None).isoformat(timespec="milliseconds") + "Z"
+    return value.decode(errors="replace") if isinstance(value, bytes) else str(value)
 
 
 def json_text(value: Any, indent: int | None = None, default: Callable[[Any], Any] | None = None) -> str:

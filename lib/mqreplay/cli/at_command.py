@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import datetime as dt
 from typing import TYPE_CHECKING, Any
 
 from mqreplay.cli.arguments import add_conf, add_warehouse, with_examples
@@ -51,7 +50,7 @@ def run(args: argparse.Namespace) -> None:
     from mqreplay.moment.changes import changes_between
     from mqreplay.moment.instant import recorded
     from mqreplay.moment.state import state_at
-    from mqreplay.printable import json_text
+    from mqreplay.printable import json_text, plain_value
 
     note_interruption(args.warehouse)
     night = recorded(Warehouse(args.warehouse), args.cluster)
@@ -60,7 +59,7 @@ def run(args: argparse.Namespace) -> None:
         state = state_at(night, at, args.group, args.broker)
         _require(state, args)
         if args.json:
-            print(json_text(state.as_plain(), indent=1, default=_plain))
+            print(json_text(state.as_plain(), indent=1, default=plain_value))
         else:
             print_state(state, args.group)
             print_page(args.warehouse, night.cluster, group=args.group, broker=args.broker, at=at)
@@ -70,8 +69,8 @@ def run(args: argparse.Namespace) -> None:
         raise InputError(f"--to {args.to!r} is before {args.time!r}; give the earlier instant first")
     changes = changes_between(night, at, until, args.group, args.broker)
     if args.json:
-        span = {"cluster": night.cluster, "from": _plain(at), "to": _plain(until)}
-        print(json_text({**span, "changes": plain_rows(changes)}, indent=1, default=_plain))
+        span = {"cluster": night.cluster, "from": plain_value(at), "to": plain_value(until)}
+        print(json_text({**span, "changes": plain_rows(changes)}, indent=1, default=plain_value))
     else:
         print_changes(night.cluster, at, until, changes)
         print_page(args.warehouse, night.cluster, group=args.group, broker=args.broker, at=at)
@@ -85,9 +84,3 @@ def _require(state: State, args: argparse.Namespace) -> None:
         raise InputError(f"nothing is known of the group {args.group} at {state.at:%Y-%m-%d %H:%M:%S} UTC")
     if args.broker is not None and state.brokers.is_empty() and state.queues.is_empty():
         raise InputError(f"nothing is known of the broker {args.broker} at {state.at:%Y-%m-%d %H:%M:%S} UTC")
-
-
-def _plain(value: Any) -> str:
-    if isinstance(value, dt.datetime):
-        return value.replace(tzinfo=None).isoformat(timespec="milliseconds") + "Z"
-    return str(value)

@@ -18,7 +18,7 @@ from mqreplay.cli.page_line import print_page
 from mqreplay.cli.terminal import COLOURS, note_interruption
 from mqreplay.cli.time_span import time_span
 from mqreplay.errors import InputError
-from mqreplay.printable import json_text, printable
+from mqreplay.printable import json_text, plain_value, printable
 from mqreplay.report.evidence_rows import LIMIT
 from mqreplay.report.known_issue import known_issue_text
 from mqreplay.report.next_step import advice_parts, names_of
@@ -38,7 +38,7 @@ def print_explanation(
     limit = LIMIT if limit is None else limit
     explanation = explain(warehouse, finding_id, cluster, limit)
     if as_json:
-        print(json_text(as_plain(explanation), indent=1, default=_plain))
+        print(json_text(as_plain(explanation), indent=1, default=plain_value))
     else:
         print_explained(explanation, limit)
         print_page(warehouse, explanation.finding["cluster"], finding_id=explanation.finding["finding_id"])
@@ -72,14 +72,6 @@ def as_plain(explanation: Explanation) -> dict[str, Any]:
 
 def _without_evidence(finding: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in finding.items() if name not in ("evidence", "evidence_count")}
-
-
-def _plain(value: object) -> str:
-    if isinstance(value, dt.datetime):
-        return value.replace(tzinfo=None).isoformat(timespec="milliseconds") + "Z"
-    if isinstance(value, bytes):
-        return value.decode(errors="replace")
-    return str(value)
 
 
 def print_explained(explanation: Explanation, limit: int) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import datetime as dt
 import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from mqreplay import __version__
 from mqreplay.cli.arguments import add_conf, add_warehouse, with_examples
 from mqreplay.errors import InputError, MqreplayError
+from mqreplay.printable import plain_value
 
 if TYPE_CHECKING:
     from mcp.server import MCPServer
@@ -144,14 +144,13 @@ class Tools:
         set: ratio=60 or slaveReadEnable=false of a broker, strategy=AVG of a group. consumers: how many more a group
         had. queues of a topic on each broker. lose_master of a broker, reset_to an instant, drain a backlog.
         """
-        from mqreplay.cli.whatif_command import suppositions_of
+        from mqreplay.cli.whatif_command import asked_by
         from mqreplay.cli.whatif_text import as_plain
-        from mqreplay.night.what_if import WhatIf, what_if
+        from mqreplay.night.what_if import what_if
 
-        options: dict[str, Any] = {"set": set or [], "broker": broker, "group": group, "queues": queues}
-        options |= {"consumers": None if consumers is None else f"{consumers:+d}", "topic": topic, "drain": drain}
-        suppositions = suppositions_of(argparse.Namespace(**options, lose_master=lose_master, reset_to=reset_to))
-        asked = WhatIf(tuple(suppositions), lose_master, reset_to, group, at, day, cluster, drain)
+        named = {"broker": broker, "group": group, "topic": topic, "lose_master": lose_master, "cluster": cluster}
+        times = {"reset_to": reset_to, "at": at, "day": day}
+        asked = asked_by(set or [], consumers, queues=queues, drain=drain, **named, **times)
         return _answer(as_plain(what_if(self._root, self._settings, asked)))
 
     def sql(self, query: str) -> dict[str, Any]:
@@ -185,13 +184,9 @@ def _answer(value: dict[str, Any]) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value as JSON can hold it; instants are text in UTC."""
+    """Return a value as JSON can hold it."""
     if isinstance(value, dict):
         return {str(name): _plain(each) for name, each in value.items()}
     if isinstance(value, (list, tuple, set)):
         return [_plain(each) for each in value]
-    if isinstance(value, dt.datetime):
-        return value.replace(tzinfo=None).isoformat(timespec="milliseconds") + "Z"
-    if value is None or isinstance(value, (bool, int, float, str)):
-        return value
-    return value.decode(errors="replace") if isinstance(value, bytes) else str(value)
+    return value if value is None or isinstance(value, (bool, int, float, str)) else plain_value(value)

@@ -62,12 +62,11 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _print_json(found: Readiness) -> None:
-    from mqreplay.printable import json_text
+    from mqreplay.printable import json_text, plain_value
 
     checks = [{"check": each.name, "answer": each.answer, "text": each.text} for each in found.checks]
     head = {"cluster": found.cluster, "broker_name": found.broker_name, "broker_id": found.broker_id}
-    at = found.at.replace(tzinfo=None).isoformat(timespec="milliseconds") + "Z"
-    print(json_text({**head, "at": at, "answer": found.answer, "checks": checks}, indent=1))
+    print(json_text({**head, "at": plain_value(found.at), "answer": found.answer, "checks": checks}, indent=1))
 
 
 def _print(found: Readiness) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from mqreplay.cli.arguments import add_conf, add_engine, add_warehouse, with_examples
@@ -12,6 +13,7 @@ from mqreplay.errors import InputError
 
 if TYPE_CHECKING:
     from mqreplay.decisions.suppositions import Supposition
+    from mqreplay.night.what_if import WhatIf
     from mqreplay.settings import Settings
 
 DESCRIPTION = (
@@ -82,8 +84,8 @@ def run(args: argparse.Namespace, settings: Settings) -> int:
     for option, value in (("--recording", args.recording), ("--against", args.against)):
         if value is not None:
             raise InputError(f"{option} goes with whatif check PREDICTION")
-    suppositions = suppositions_of(args)
-    if not suppositions and not args.lose_master and not args.reset_to and not args.drain:
+    asked = asked_of(args)
+    if not asked.suppositions and not args.lose_master and not args.reset_to and not args.drain:
         options = "--set, --consumers, --queues, --lose-master, --reset-to or --drain"
         raise InputError(f"nothing is supposed; name a setting: {options}")
     from dataclasses import replace
@@ -91,11 +93,10 @@ def run(args: argparse.Namespace, settings: Settings) -> int:
     from mqreplay.cli.page_line import print_page
     from mqreplay.cli.terminal import note_interruption
     from mqreplay.cli.whatif_text import print_whatif
-    from mqreplay.night.what_if import WhatIf, what_if
+    from mqreplay.night.what_if import what_if
 
     note_interruption(args.warehouse)
-    asked = WhatIf(tuple(suppositions), args.lose_master, args.reset_to, args.group, args.at, args.day, args.cluster)
-    asked = replace(asked, drain=args.drain, engine=args.engine or LOCAL)
+    asked = replace(asked, engine=args.engine or LOCAL)
     answer = what_if(args.warehouse, settings, asked, lambda line: print(line, file=sys.stderr))
     saved = None
     if args.save:
@@ -136,6 +137,22 @@ def _check(args: argparse.Namespace, settings: Settings) -> int:
         found = check(args.warehouse, args.check[1], later, args.day)
     print_checked(found, as_json=args.json)
     return FAILED if found.answer == PREDICTION_FAILED else DONE
+
+
+def asked_by(set: Sequence[str], consumers: int | None, **options: Any) -> WhatIf:
+    """Return what keyword arguments ask, named as the options are; all of them are needed. Raises InputError."""
+    more = None if consumers is None else f"{consumers:+d}"
+    return asked_of(argparse.Namespace(set=list(set), consumers=more, **options))
+
+
+def asked_of(args: argparse.Namespace) -> WhatIf:
+    """Return what the options ask. Raises InputError for options that do not fit together."""
+    from mqreplay.night.what_if import WhatIf
+
+    of_night = {
+        name: getattr(args, name) for name in ("lose_master", "reset_to", "group", "at", "day", "cluster", "drain")
+    }
+    return WhatIf(tuple(suppositions_of(args)), **of_night)
 
 
 def suppositions_of(args: argparse.Namespace) -> list[Supposition]:

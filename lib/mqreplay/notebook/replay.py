@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import polars as pl
 import pyarrow as pa
@@ -14,7 +13,7 @@ from mqreplay.cli.explain import print_explained
 from mqreplay.cli.explanation import Explanation, explain
 from mqreplay.cli.findings_command import findings, instant
 from mqreplay.cli.moment_text import print_changes, print_state
-from mqreplay.cli.whatif_command import suppositions_of
+from mqreplay.cli.whatif_command import asked_by
 from mqreplay.cli.whatif_text import print_whatif
 from mqreplay.errors import InputError
 from mqreplay.lake.existing import require_warehouse
@@ -25,7 +24,7 @@ from mqreplay.lake.warehouse import Warehouse
 from mqreplay.moment.changes import changes_between
 from mqreplay.moment.instant import Recorded, recorded
 from mqreplay.moment.state import State, state_at
-from mqreplay.night.what_if import Answer, WhatIf, what_if
+from mqreplay.night.what_if import Answer, what_if
 from mqreplay.notebook.shown import Findings, Shown, printed
 from mqreplay.settings import load_settings
 
@@ -168,11 +167,9 @@ class Replay:
         ``set``: "ratio=60", "slaveReadEnable=false" or "strategy=AVG"; ``consumers``: how many more, or fewer.
         Raises InputError.
         """
-        more = None if consumers is None else f"{consumers:+d}"
-        options: dict[str, Any] = {"set": _listed(set), "broker": broker, "group": group, "consumers": more}
-        options |= {"queues": queues, "topic": topic, "lose_master": lose_master, "reset_to": reset_to, "drain": drain}
-        suppositions = suppositions_of(argparse.Namespace(**options))
-        asked = WhatIf(tuple(suppositions), lose_master, reset_to, group, at, day, self.cluster, drain)
+        named = {"broker": broker, "group": group, "topic": topic, "lose_master": lose_master, "cluster": self.cluster}
+        times = {"reset_to": reset_to, "at": at, "day": day}
+        asked = asked_by(_listed(set), consumers, queues=queues, drain=drain, **named, **times)
         answer = what_if(self._warehouse.root, self._settings, asked)
         return Shown(answer, printed(lambda: print_whatif(answer, as_json=False)))
 
