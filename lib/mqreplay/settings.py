@@ -13,7 +13,7 @@ import json
 import re
 import reprlib
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, get_origin, get_type_hints
@@ -184,36 +184,37 @@ def _extra(name: str, value: Any, path: str) -> str:
     )
 
 
-def _check_groups(groups: dict[str, Any], path: str) -> None:
-    for group, parameters in groups.items():
-        where = f'{path}: [strategies.groups."{_cut(group)}"]'
-        if not isinstance(parameters, dict):
-            raise SettingsError(f"{where} must be a table with some of {', '.join(GROUP_KEYS)}")
-        for key, value in parameters.items():
-            if key not in GROUP_KEYS:
-                raise SettingsError(f"{where} has no key {_cut(key)}{_near(key, list(GROUP_KEYS))}")
-            if not _fits(key, value):
-                raise SettingsError(f"{where} {key} must be {GROUP_KEYS[key]}, not {_shown(value)}")
-
-
-def _check_limits(groups: dict[str, Any], path: str) -> None:
-    """Check the thresholds and severities of groups; replay/group_limits.py knows the kinds of findings."""
-    known = [*OF_GROUP, SEVERITIES_OF_GROUP]
+def _keys_of_groups(
+    groups: dict[str, Any], section: str, known: list[str], path: str
+) -> Iterator[tuple[str, str, Any]]:
+    """Yield place, key and value of each key in the tables of groups. Raises SettingsError for other keys."""
     for group, keys in groups.items():
-        where = f'{path}: [findings.groups."{_cut(group)}"]'
+        where = f'{path}: [{section}.groups."{_cut(group)}"]'
         if not isinstance(keys, dict):
             raise SettingsError(f"{where} must be a table with some of {', '.join(known)}")
         for key, value in keys.items():
             if key not in known:
                 raise SettingsError(f"{where} has no key {_cut(key)}{_near(key, known)}")
-            if key == SEVERITIES_OF_GROUP:
-                if not isinstance(value, dict) or not all(each in SEVERITIES for each in value.values()):
-                    words = ", ".join(SEVERITIES)
-                    raise SettingsError(f"{where} {key} must be a table: kind = {words}, not {_shown(value)}")
-                continue
-            record = record_of(FindingSettings, key)
-            if not isinstance(value, int) or isinstance(value, bool) or not record.least <= value <= record.most:
-                raise SettingsError(f"{where} {key} must be {record.least} to {record.most}, is {_shown(value)}")
+            yield where, key, value
+
+
+def _check_groups(groups: dict[str, Any], path: str) -> None:
+    for where, key, value in _keys_of_groups(groups, "strategies", list(GROUP_KEYS), path):
+        if not _fits(key, value):
+            raise SettingsError(f"{where} {key} must be {GROUP_KEYS[key]}, not {_shown(value)}")
+
+
+def _check_limits(groups: dict[str, Any], path: str) -> None:
+    """Check the thresholds and severities of groups; replay/group_limits.py knows the kinds of findings."""
+    for where, key, value in _keys_of_groups(groups, "findings", [*OF_GROUP, SEVERITIES_OF_GROUP], path):
+        if key == SEVERITIES_OF_GROUP:
+            if not isinstance(value, dict) or not all(each in SEVERITIES for each in value.values()):
+                words = ", ".join(SEVERITIES)
+                raise SettingsError(f"{where} {key} must be a table: kind = {words}, not {_shown(value)}")
+            continue
+        record = record_of(FindingSettings, key)
+        if not isinstance(value, int) or isinstance(value, bool) or not record.least <= value <= record.most:
+            raise SettingsError(f"{where} {key} must be {record.least} to {record.most}, is {_shown(value)}")
 
 
 def _fits(key: str, value: Any) -> bool:
