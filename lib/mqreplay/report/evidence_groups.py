@@ -13,7 +13,7 @@ import polars as pl
 from mqreplay.decode.kind import Phrase
 from mqreplay.report.evidence_words import Wording, alternatives, columns_in, filled
 
-# What came of a row: rows that agree in these are alike, whatever their place and time.
+# The outcome of a row. Rows with equal outcomes form one group, at any place and time.
 OUTCOME = frozenset(
     {
         *("judgement", "reason", "error", "response_code", "response_name", "remark", "code", "kind", "cause", "step"),
