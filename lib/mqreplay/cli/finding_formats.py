@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 from mqreplay import __version__
 from mqreplay.cli.time_span import time_span
 from mqreplay.findings.every import KINDS
-from mqreplay.findings.shape import PLACE
+from mqreplay.findings.shape import PLACE, place_text
 from mqreplay.printable import json_text, printable
 from mqreplay.report.next_step import advice_parts, names_of
 
@@ -27,7 +27,7 @@ def time_of(finding: Finding) -> str:
 
 def place_of(finding: Finding) -> str:
     """Return where it was: "pay-group/pay-topic/broker-a/0"."""
-    return "/".join(str(finding[name]) for name in PLACE if finding[name] is not None)
+    return place_text(finding[name] for name in PLACE)
 
 
 def markdown(findings: Sequence[Finding], with_cluster: bool) -> str:

@@ -63,14 +63,14 @@ def run(args: argparse.Namespace) -> None:
 
 def _print(frame: pl.DataFrame, form: str, warehouse: Warehouse) -> None:
     """Print the findings. Where the warehouse has several clusters, text names that of each finding."""
-    from mqreplay.cli.finding_names import clusters_of
-    from mqreplay.night.notify.mutes import muted_findings
-
-    with_cluster = len(clusters_of(warehouse)) > 1
     from mqreplay.cli.finding_formats import junit, markdown, sarif
+    from mqreplay.cli.finding_names import clusters_of
     from mqreplay.cli.rows import print_rows
     from mqreplay.cli.terminal import print_findings
+    from mqreplay.night.notify.mutes import muted_in
     from mqreplay.printable import json_text
+
+    with_cluster = len(clusters_of(warehouse)) > 1
 
     rows = frame.to_dicts()
     if form == "json":
@@ -81,7 +81,13 @@ def _print(frame: pl.DataFrame, form: str, warehouse: Warehouse) -> None:
     elif form == "md":
         print(markdown(rows, with_cluster))
     elif form == "text":
-        print_findings(rows, with_cluster, muted_findings(warehouse, rows, dt.datetime.now(dt.UTC)))
+        now = dt.datetime.now(dt.UTC)
+        muted = {
+            (cluster, finding_id): mute
+            for cluster in frame["cluster"].unique()
+            for finding_id, mute in muted_in(warehouse, cluster, frame.filter(cluster=cluster).to_dicts(), now).items()
+        }
+        print_findings(rows, with_cluster, muted)
     else:
         print({"junit": junit, "sarif": sarif}[form](rows))
 

@@ -99,10 +99,6 @@ class Notifier:
 def muted_ids(root: str, outcome: Outcome) -> set[str]:
     """Return the ids of the findings that are muted or acknowledged now."""
     from mqreplay.lake.warehouse import Warehouse
-    from mqreplay.night.notify.alert import of_night
-    from mqreplay.night.notify.mutes import muting, read_mutes
+    from mqreplay.night.notify.mutes import muted_in
 
-    mutes = read_mutes(Warehouse(root), outcome.cluster)
-    now = dt.datetime.now(dt.UTC)
-    alerts = of_night(outcome.findings, None, {}) if mutes else []
-    return {alert.finding_id for alert in alerts if muting(mutes, alert, now) is not None}
+    return set(muted_in(Warehouse(root), outcome.cluster, outcome.findings, dt.datetime.now(dt.UTC)))

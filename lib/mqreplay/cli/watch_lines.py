@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from mqreplay.cli.terminal import COLOURS
+from mqreplay.findings.shape import place_text
 from mqreplay.printable import printable
 
 if TYPE_CHECKING:
@@ -36,7 +37,6 @@ class Printer:
 
     def _print_change(self, one: ClusterRound, change: Change) -> None:
         finding = change.finding
-        place = "/".join(str(value) for value in finding.place if value is not None)
         text = finding.closed_reason if change.what == "closed" else finding.summary
         self._console.print(
             Text.assemble(
@@ -45,7 +45,7 @@ class Printer:
                 (f"{finding.severity:9}", COLOURS[finding.severity]),
                 (f"{printable(finding.finding_id[:8])}  ", "dim"),  # as `mqreplay explain` takes it
                 (f"{finding.kind}  ", "bold"),
-                f"{printable(place)}  {printable(text)}",
+                f"{printable(place_text(finding.place))}  {printable(text)}",
             )
         )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import polars as pl
 
@@ -158,6 +158,15 @@ def places_text() -> pl.Expr:
     more = pl.col("places").list.len().cast(pl.Int64) - QUEUES_NAMED
     rest = pl.when(more > 0).then(pl.lit(" and ") + counted(more, "more queue")).otherwise(pl.lit(""))
     return pl.format(" ({}{})", pl.col("places").list.head(QUEUES_NAMED).list.join(", "), rest)
+
+
+def place_text(place: Iterable[object]) -> str:
+    """Return the values of PLACE that are known as text.
+
+    >>> place_text(["pay-group", "pay-topic", "broker-a", None, 0, None])
+    'pay-group/pay-topic/broker-a/0'
+    """
+    return "/".join(str(value) for value in place if value is not None)
 
 
 def counted(n: str | pl.Expr, what: str) -> pl.Expr:

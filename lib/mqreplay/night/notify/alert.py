@@ -7,16 +7,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from mqreplay.findings.opened import OpenFinding
+from mqreplay.findings.opened import SEVERITIES, OpenFinding
 from mqreplay.findings.shape import PLACE
 
-SEVERITIES = ("info", "warning", "critical")
 Place = tuple[Any, ...]
 
 
 @dataclass(frozen=True)
-class Alert:
-    """A finding: ``place`` has the values of PLACE, ``to_ts`` its last evidence, ``cause`` another's id."""
+class Known:
+    """What identifies a finding, and its state: ``place`` has the values of PLACE, ``to_ts`` its last evidence."""
 
     finding_id: str
     kind: str
@@ -25,14 +24,20 @@ class Alert:
     from_ts: dt.datetime
     to_ts: dt.datetime | None
     is_open: bool
-    summary: str
-    advice: str
-    cause: str | None = None
 
     @property
     def rank(self) -> int:
         """Return the place of its severity, 0 for info."""
         return SEVERITIES.index(self.severity)
+
+
+@dataclass(frozen=True)
+class Alert(Known):
+    """A finding, as its message has it. ``cause`` is the id of another one."""
+
+    summary: str
+    advice: str
+    cause: str | None = None
 
     @property
     def names(self) -> dict[str, Any]:

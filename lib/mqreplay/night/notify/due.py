@@ -6,22 +6,15 @@ import datetime as dt
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from mqreplay.night.notify.alert import SEVERITIES, Alert, Place
+from mqreplay.night.notify.alert import Alert, Known
 
 OPENED, WORSENED, CLOSED = "opened", "worsened", "closed"
 
 
 @dataclass(frozen=True)
-class Sent:
+class Sent(Known):
     """What a channel got last about a finding; a row of gold.notification without its cluster and channel."""
 
-    finding_id: str
-    kind: str
-    severity: str
-    place: Place
-    from_ts: dt.datetime
-    to_ts: dt.datetime | None
-    is_open: bool
     what: str
     sent_ts: dt.datetime
 
@@ -94,7 +87,7 @@ def _is_same(alert: Alert, one: Sent) -> bool:
 def _notice(alert: Alert, before: Sent | None) -> Notice | None:
     if before is None or (alert.is_open and not before.is_open):
         return Notice(OPENED, alert)
-    if alert.rank > SEVERITIES.index(before.severity):
+    if alert.rank > before.rank:
         return Notice(WORSENED, alert, before.severity)
     return Notice(CLOSED, alert) if before.is_open and not alert.is_open else None
 

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from mqreplay.findings.shape import place_text
 from mqreplay.night.notify.alert import Alert
 from mqreplay.night.notify.due import CLOSED, WORSENED, Notice
 from mqreplay.printable import printable
@@ -36,7 +37,7 @@ class Source:
 def title(notice: Notice, cluster: str) -> str:
     """Return the first line: "critical: broker_down of broker-a opened (DefaultCluster)"."""
     alert = notice.alert
-    place = "/".join(str(value) for value in alert.place if value is not None)
+    place = place_text(alert.place)
     of = f" of {place}" if place else ""
     what = f"worsened from {notice.was}" if notice.what == WORSENED else notice.what
     return printable(f"{alert.severity}: {alert.kind}{of} {what} ({cluster})")

@@ -74,21 +74,14 @@ def muting(mutes: Iterable[Mute], alert: Alert, now: dt.datetime) -> Mute | None
     return max(found, key=lambda mute: mute.until_ts, default=None)
 
 
-def muted_findings(
-    warehouse: Warehouse, findings: Iterable[Mapping[str, Any]], now: dt.datetime
-) -> dict[tuple[str, str], Mute]:
-    """Return what mutes each finding at an instant, by cluster and finding_id; ``findings``: rows of gold.finding."""
-    found: dict[tuple[str, str], Mute] = {}
-    by_cluster: dict[str, list[Mapping[str, Any]]] = {}
-    for row in findings:
-        by_cluster.setdefault(row["cluster"], []).append(row)
-    for cluster, rows in by_cluster.items():
-        mutes = read_mutes(warehouse, cluster)
-        for alert in of_night(rows, None, {}) if mutes else ():
-            mute = muting(mutes, alert, now)
-            if mute is not None:
-                found[cluster, alert.finding_id] = mute
-    return found
+def muted_in(
+    warehouse: Warehouse, cluster: str, findings: Iterable[Mapping[str, Any]], now: dt.datetime
+) -> dict[str, Mute]:
+    """Return what mutes findings of a cluster at an instant, by finding_id; ``findings``: rows of gold.finding."""
+    mutes = read_mutes(warehouse, cluster)
+    alerts = of_night(findings, None, {}) if mutes else []
+    found = {alert.finding_id: muting(mutes, alert, now) for alert in alerts}
+    return {finding_id: mute for finding_id, mute in found.items() if mute is not None}
 
 
 def write_mutes(warehouse: Warehouse, cluster: str, mutes: Sequence[Mute]) -> None:

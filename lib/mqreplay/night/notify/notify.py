@@ -6,10 +6,11 @@ import datetime as dt
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from mqreplay.findings.opened import SEVERITIES
 from mqreplay.lake.journal import Journal
 from mqreplay.lake.lock import warehouse_lock
 from mqreplay.lake.warehouse import Warehouse
-from mqreplay.night.notify.alert import SEVERITIES, Alert
+from mqreplay.night.notify.alert import Alert
 from mqreplay.night.notify.channel import Channel, channels_of
 from mqreplay.night.notify.due import Notice, due
 from mqreplay.night.notify.message import Source
