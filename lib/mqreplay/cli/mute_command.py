@@ -147,7 +147,9 @@ def _until(args: argparse.Namespace, now: dt.datetime) -> dt.datetime:
 
 
 def _clusters(warehouse: Warehouse, cluster: str | None) -> list[str]:
-    found = sorted(warehouse.read("bronze.source_file").select("cluster").unique().collect()["cluster"])
+    from mqreplay.cli.finding_names import clusters_of
+
+    found = sorted(clusters_of(warehouse))
     if cluster is not None and cluster not in found:
         raise InputError(f"the warehouse has no cluster {cluster}; it has {', '.join(found)}")
     return found if cluster is None else [cluster]

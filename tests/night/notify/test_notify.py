@@ -171,6 +171,16 @@ def test_a_round_of_watch_sends_what_opens_and_what_closes(root):
     assert words == [f"warning: {place} opened (c)", f"warning: {place} closed (c)"]
 
 
+def test_a_finding_of_watch_alone_is_acknowledged(tmp_path, capsys):
+    now = dt.datetime(2026, 11, 21, 2, 42, tzinfo=dt.UTC)
+    row = ("0123456789abcdef", "stuck_queue", "warning", "billing", "orders", "broker-a", None, 0, None)
+    stuck = OpenFinding(*row, now, now, now, None, None, None, 1.0, "Group billing stands still.", "Look.", [], 3)
+    root = str(tmp_path / "w")
+    write_findings(Warehouse(root), "c", [stuck])
+    assert main(["acknowledge", "01234567", "--reason", "OPS-2", "--warehouse", root]) == 0
+    assert "finding 01234567" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("words", "why"),
     [
