@@ -24,6 +24,11 @@ ALLOWED = {
     ("ingest/walk.py", "files"): "only lists folders of input",
     ("local_files.py", "_is_inside"): "a quick check, followed by the full one",
     ("local_files.py", "local_folder"): "a wrong option, before the run",
+    (
+        "record/bundle/bundle_command.py",
+        "bundle",
+    ): "ends the run: a wrong --out; errors of the machine are raised again",
+    ("record/bundle/bundle_files.py", "open"): "ends the run: the recording cannot be read",
     ("record/durable.py", "replace_file"): "removes its file before the first error is raised again",
     ("record/durable.py", "sync"): "raised again unless the file system cannot sync",
     ("record/imports/files/archives.py", "_read"): "bz2 has no error class; errors of files are other types",
