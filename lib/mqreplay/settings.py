@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, get_origin, get_type_hints
 
 from mqreplay.errors import SettingsError
+from mqreplay.language.language import LANGUAGES
 from mqreplay.places import conf_dir
 from mqreplay.settings_findings import OF_GROUP, SEVERITIES_OF_GROUP, FindingSettings
 from mqreplay.settings_notify import NotifySettings
@@ -79,6 +80,12 @@ class Settings:
     strategies: StrategySettings = field(default_factory=StrategySettings)
     maintain: MaintainSettings = field(default_factory=MaintainSettings)
     source: tuple[str, ...] = ()
+
+    def in_language(self, lang: str | None) -> Settings:
+        """Return the settings with another language of the reports; with their own if ``lang`` is None."""
+        if lang is None:
+            return self
+        return dataclasses.replace(self, report=dataclasses.replace(self.report, language=lang))
 
     def digest(self) -> str:
         """Return the digest of the settings that change rows. Equal digests give equal tables."""
@@ -162,6 +169,10 @@ def _section(name: str, keys: dict[str, Any], path: str) -> Any:
     if name == "notify" and keys.get("severity", WORST) not in SEVERITIES:
         raise SettingsError(
             f"{path}: [notify] severity must be {', '.join(SEVERITIES)}, not {_shown(keys['severity'])}"
+        )
+    if name == "report" and keys.get("language", LANGUAGES[0]) not in LANGUAGES:
+        raise SettingsError(
+            f"{path}: [report] language must be {' or '.join(LANGUAGES)}, not {_shown(keys['language'])}"
         )
     if name == "strategies":
         _check_groups(keys.get("groups", {}), path)

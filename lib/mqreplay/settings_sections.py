@@ -83,6 +83,12 @@ class ReportSettings:
         least=1,
         most=366,
     )
+    language: str = setting(
+        "en",
+        "",
+        "language of the reports and of what a run prints: en, or zh (Chinese); the tables are in English",
+        "For readers of Chinese. The option --lang overrides it.",
+    )
 
 
 @dataclass(frozen=True)

@@ -6,11 +6,14 @@ import argparse
 import os
 from typing import TYPE_CHECKING, Any
 
+from mqreplay.language.language import ENGLISH, LANGUAGES, Language, language
+
 if TYPE_CHECKING:
     from mqreplay.engines.choice import Choice
     from mqreplay.settings import Settings
 
 WAREHOUSE = "MQREPLAY_WAREHOUSE"
+LANG = "MQREPLAY_LANG"
 DEFAULT_ENGINE = "spark under spark-submit, with --catalog, or if the settings name a Spark master; else local"
 FORMS = ("table", "line", "csv", "json")
 FORMATS = (
@@ -36,6 +39,28 @@ def add_warehouse(command: argparse.ArgumentParser) -> None:
 def add_conf(command: argparse.ArgumentParser) -> None:
     """Add --conf."""
     command.add_argument("--conf", metavar="FILE", help="settings over the shipped ones")
+
+
+def add_lang(command: argparse.ArgumentParser) -> None:
+    """Add --lang, which an environment variable may give in its place."""
+    command.add_argument(
+        "--lang",
+        type=_lang,
+        default=os.environ.get(LANG) or None,
+        metavar="{" + ",".join(LANGUAGES) + "}",
+        help=f"language of texts: en, or zh (Chinese). Tables, --json and csv are in English (default: {LANG}, or en)",
+    )
+
+
+def _lang(text: str) -> str:
+    if text not in LANGUAGES:
+        raise argparse.ArgumentTypeError(f"{text!r} is not {' or '.join(LANGUAGES)}")
+    return text
+
+
+def words_of(args: argparse.Namespace) -> Language:
+    """Return the language of a command with --lang."""
+    return language(args.lang or ENGLISH)
 
 
 def add_engine(command: argparse.ArgumentParser, default: str = DEFAULT_ENGINE) -> None:

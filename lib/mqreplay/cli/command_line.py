@@ -34,7 +34,7 @@ from mqreplay.cli import (
     tables_command,
     whatif_command,
 )
-from mqreplay.cli.arguments import add_conf, add_warehouse, with_examples
+from mqreplay.cli.arguments import add_conf, add_lang, add_warehouse, with_examples, words_of
 from mqreplay.cli.exit_status import BAD_INPUT, CRASHED, DONE, FAILED, LOCKED
 from mqreplay.cli.stores import use_stores
 from mqreplay.crash import crash_line
@@ -115,6 +115,7 @@ def parser() -> argparse.ArgumentParser:
     add_warehouse(explain)
     explain.add_argument("--cluster", metavar="NAME", help="the cluster, where several have it")
     add_conf(explain)
+    add_lang(explain)
     explain.add_argument("--limit", type=int, metavar="N", help="rows of evidence at most (50)")
     explain.add_argument("--json", action="store_true", help="print the explanation as JSON")
     for of_moment in (at_command, compare_command, ready_command, whatif_command, advise_command):
@@ -280,6 +281,7 @@ def _command(args: argparse.Namespace) -> int:
     from mqreplay.settings import load_settings
 
     settings = load_settings(args.conf or step_commands.demo_conf(args.command))
+    settings = settings.in_language(getattr(args, "lang", None))
     if args.command == "doctor":
         return _doctor(args, settings)
     if args.command == "advise":
@@ -293,7 +295,9 @@ def _command(args: argparse.Namespace) -> int:
     if args.command == "explain":
         from mqreplay.cli.explain import print_explanation
 
-        print_explanation(args.warehouse, args.finding, args.cluster, as_json=args.json, limit=args.limit)
+        print_explanation(
+            args.warehouse, args.finding, args.cluster, as_json=args.json, limit=args.limit, words=words_of(args)
+        )
         return DONE
     if args.command == "maintain":
         maintain_command.run(args, settings)

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
 from mqreplay.lake.files import joined, parent
+from mqreplay.language.language import Language
 from mqreplay.printable import printable
+from mqreplay.quantity import counted
 
 if TYPE_CHECKING:
     from mqreplay.night.outcome import Outcome
@@ -19,36 +22,38 @@ ORDER = tuple(LEVELS)  # the worst first
 NOUNS = {"critical": ("critical", "critical"), "warning": ("warning", "warnings"), "info": ("info", "info")}
 
 
-def print_estate(console: Console, outcomes: list[Outcome], where: str) -> None:
+def print_estate(console: Console, outcomes: list[Outcome], where: str, words: Language) -> None:
     """Print level, cluster, findings by severity, and what was not judged; then where all findings are.
 
     ``where`` is the warehouse as a shell takes it.
     """
     named = max(len(printable(each.cluster)) for each in outcomes)
     levelled = Counter(each.level for each in outcomes)
-    counts = ", ".join(f"{levelled[level]} {level}" for level in ORDER if levelled[level])
-    console.print(Text(f"\n{len(outcomes)} clusters: {counts}", "bold"))
+    counts = ", ".join(words.text(f"{levelled[level]} {level}") for level in ORDER if levelled[level])
+    console.print(Text("\n" + words.filled("{n} clusters: {counts}", n=len(outcomes), counts=counts), "bold"))
     for each in sorted(outcomes, key=lambda each: (ORDER.index(each.level), each.cluster)):
         name = f"{printable(each.cluster):{min(named, 40)}}"
-        line = Text.assemble((f"{each.level:9}", LEVELS[each.level]), (name, "bold"), "  ", _summary(each))
+        level = words.text(each.level)
+        level += " " * max(1, 9 - cell_len(level))
+        line = Text.assemble((level, LEVELS[each.level]), (name, "bold"), "  ", _summary(each, words))
         console.print(line, soft_wrap=True)
     report = next((each.report for each in outcomes if each.report), None)
     if report is not None:
-        console.print(Text(f"Overview: {printable(joined(parent(report), 'index.html'))}"), soft_wrap=True)
+        path = printable(joined(parent(report), "index.html"))
+        console.print(Text(words.filled("Overview: {path}", path=path)), soft_wrap=True)
     total = sum(len(each.findings) for each in outcomes)
     if total:
-        noun = "finding" if total == 1 else "findings"
-        console.print(Text(f"All {total:,} {noun}: mqreplay findings --warehouse {where}"), soft_wrap=True)
+        command = f"mqreplay findings --warehouse {where}"
+        console.print(Text(words.text(f"All {counted(total, 'finding')}: {command}")), soft_wrap=True)
 
 
-def _summary(outcome: Outcome) -> str:
+def _summary(outcome: Outcome, words: Language) -> str:
     counts = Counter(str(finding["severity"]) for finding in outcome.findings)
-    found = [f"{counts[word]:,} {NOUNS[word][counts[word] > 1]}" for word in NOUNS if counts[word]]
-    parts = [", ".join(found) or "no findings"]
+    found = [words.text(f"{counts[word]:,} {NOUNS[word][counts[word] > 1]}") for word in NOUNS if counts[word]]
+    parts = [", ".join(found) or words.text("no findings")]
     open_ = [str(each["name"]) for each in outcome.coverage if each["state"] == "not judged"]
     if open_:
-        parts.append(f"not judged: {', '.join(open_)}")
+        parts.append(words.filled("not judged: {names}", names=", ".join(map(words.text, open_))))
     if outcome.failed_expectations:
-        failed = len(outcome.failed_expectations)
-        parts.append(f"{failed} expectation{'s' if failed > 1 else ''} failed")
+        parts.append(words.text(f"{counted(len(outcome.failed_expectations), 'expectation')} failed"))
     return printable("; ".join(parts))

@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.text import Text
 
 from mqreplay.cli.explanation import Explanation
+from mqreplay.language.language import Language
 from mqreplay.printable import printable
 from mqreplay.report.evidence_groups import EvidenceGroup
 from mqreplay.report.evidence_rows import AROUND, EvidenceRows
@@ -17,21 +18,23 @@ MOST_GROUPS = 8
 PULLS = frozenset({"silver.pull"})
 
 
-def print_evidence(console: Console, explanation: Explanation, limit: int) -> None:
+def print_evidence(console: Console, explanation: Explanation, limit: int, words: Language) -> None:
     """Print the evidence. ``limit``: rows at most; the text promises no row that a larger limit does not show."""
     evidence = explanation.evidence
     listed = evidence.total - evidence.unnamed
-    more = f" (--limit {listed} shows {'more' if evidence.unnamed else 'all'})" if limit < listed else ""
-    head = Text.assemble((f"Evidence: {of_total(len(evidence.rows), evidence.total, 'row')}", "bold"), (more, "dim"))
+    more = f"(--limit {listed} shows {'more' if evidence.unnamed else 'all'})" if limit < listed else ""
+    title = words.text(f"Evidence: {of_total(len(evidence.rows), evidence.total, 'row')}")
+    head = Text.assemble((title, "bold"), (f" {words.text(more)}" if more else "", "dim"))
     console.print(head)
     notes = [_unnamed(explanation), _kept(explanation), _early(explanation)]
     for note in filter(None, notes):
-        console.print(Text(f"  {note}", "dim"), soft_wrap=True)
-    _print_groups(console, evidence)
+        console.print(Text(f"  {words.text(note)}", "dim"), soft_wrap=True)
+    _print_groups(console, evidence, words)
     for row in evidence.rows:
         when = _clock(row.ts)
         table = (f"{printable(row.table_name):22}", "cyan")
-        text = f"{row.who}: {row.what}" if row.who and row.what else row.who or row.what
+        what = words.text(row.what)
+        text = f"{words.text(row.who)}: {what}" if row.who and what else words.text(row.who) or what
         line = Text.assemble("  ", (f"{when:12}", "dim"), "  ", table, "  ", printable(text))
         console.print(line, soft_wrap=True)  # one line a row, for grep
 
@@ -78,7 +81,7 @@ def _early(explanation: Explanation) -> str:
     return f"{were} from before the begin of the finding ({_clock(begin)}): {'; '.join(reasons)}"
 
 
-def _print_groups(console: Console, evidence: EvidenceRows) -> None:
+def _print_groups(console: Console, evidence: EvidenceRows, words: Language) -> None:
     groups = evidence.groups
     total = sum(group.count for group in groups)
     if total <= len(groups) or not any(group.text for group in groups):
@@ -86,12 +89,13 @@ def _print_groups(console: Console, evidence: EvidenceRows) -> None:
     width = len(f"{max(group.count for group in groups):,}")
     for group in groups[:MOST_GROUPS]:
         table = (f"{printable(group.table_name):22}", "cyan")
-        text = f"  {_span(group)}  {printable(group.text)}".rstrip()
+        text = f"  {words.text(_span(group))}  {printable(words.text(group.text))}".rstrip()
         console.print(Text.assemble(f"  {group.count:>{width},} x ", table, text), soft_wrap=True)
     left = groups[MOST_GROUPS:]
     if left:
         rows = sum(group.count for group in left)
-        console.print(Text(f"  and {of_total(rows, rows, 'row')} of {len(left)} other outcomes", "dim"))
+        others = words.text(f"and {of_total(rows, rows, 'row')} of {len(left)} other outcomes")
+        console.print(Text(f"  {others}", "dim"))
 
 
 def _span(group: EvidenceGroup) -> str:

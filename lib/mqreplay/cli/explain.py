@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Iterable
 from dataclasses import asdict
+from functools import partial
 from typing import Any
 
 from rich.console import Console
@@ -15,9 +16,10 @@ from rich.text import Text
 from mqreplay.cli.evidence_text import of_total, print_evidence
 from mqreplay.cli.explanation import Explanation, explain
 from mqreplay.cli.page_line import print_page
-from mqreplay.cli.terminal import COLOURS, note_interruption
+from mqreplay.cli.terminal import COLOURS, note_interruption, padded
 from mqreplay.cli.time_span import time_span
 from mqreplay.errors import InputError
+from mqreplay.language.language import Language, in_english
 from mqreplay.printable import json_text, plain_value, printable
 from mqreplay.report.evidence_rows import LIMIT
 from mqreplay.report.known_issue import known_issue_text
@@ -29,7 +31,13 @@ MOST_DECISIONS = 10
 
 
 def print_explanation(
-    warehouse: str, finding_id: str, cluster: str | None, *, as_json: bool, limit: int | None = None
+    warehouse: str,
+    finding_id: str,
+    cluster: str | None,
+    *,
+    as_json: bool,
+    limit: int | None = None,
+    words: Language | None = None,
 ) -> None:
     """Print the explanation on stdout. ``limit``: rows of evidence at most."""
     if limit is not None and limit < 0:
@@ -40,7 +48,7 @@ def print_explanation(
     if as_json:
         print(json_text(as_plain(explanation), indent=1, default=plain_value))
     else:
-        print_explained(explanation, limit)
+        print_explained(explanation, limit, words)
         print_page(warehouse, explanation.finding["cluster"], finding_id=explanation.finding["finding_id"])
 
 
@@ -74,55 +82,59 @@ def _without_evidence(finding: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in finding.items() if name not in ("evidence", "evidence_count")}
 
 
-def print_explained(explanation: Explanation, limit: int) -> None:
+def print_explained(explanation: Explanation, limit: int, words: Language | None = None) -> None:
     """Print an explanation as text. ``limit``: the rows of evidence that were asked for, at most."""
+    words = words or in_english()
     console = Console(highlight=False)
     watch = explanation.watch
-    console.print(_head(explanation.finding, is_open=watch is not None and watch["closed_ts"] is None), soft_wrap=True)
-    _say(console, "Watch", "" if watch is None else _watch_text(watch, explanation.is_judged))
-    _say(console, "Summary", explanation.finding["summary"])
-    _say(console, "Rule", explanation.rule + (f" ({explanation.follows})" if explanation.follows else ""))
-    _say(console, "Confidence", f"{explanation.finding['confidence']:.0%}")
-    _say(console, "Next", _advice(explanation.finding, explanation))
+    is_open = watch is not None and watch["closed_ts"] is None
+    console.print(_head(explanation.finding, words, is_open=is_open), soft_wrap=True)
+    say = partial(_say, console, words)
+    say("Watch", "" if watch is None else words.text(_watch_text(watch, explanation.is_judged)))
+    say("Summary", words.text(explanation.finding["summary"]))
+    say("Rule", words.text(explanation.rule) + (f" ({explanation.follows})" if explanation.follows else ""))
+    say("Confidence", f"{explanation.finding['confidence']:.0%}")
+    say("Next", _advice(explanation.finding, explanation, words))
     for issue in explanation.known_issues:
-        _say(console, "Known issue", known_issue_text(issue))
-        _say(console, " ", _advice(issue, explanation))
-        _say(console, " ", issue["url"])
+        say("Known issue", words.text(known_issue_text(issue)))
+        say(" ", _advice(issue, explanation, words))
+        say(" ", issue["url"])
     if explanation.cause is not None:
-        console.print(Text("Follows from", "bold"))
-        _print_other(console, explanation.cause)
+        console.print(Text(words.text("Follows from"), "bold"))
+        _print_other(console, explanation.cause, words)
     if explanation.effects:
         number = len(explanation.effects)
-        console.print(Text(f"Effects: {of_total(min(number, MOST_EFFECTS), number, 'finding')}", "bold"))
+        console.print(Text(words.text(f"Effects: {of_total(min(number, MOST_EFFECTS), number, 'finding')}"), "bold"))
     for effect in explanation.effects[:MOST_EFFECTS]:
-        _print_other(console, effect)
+        _print_other(console, effect, words)
     if explanation.decisions:
-        console.print(Text("Decisions by RocketMQ's rules", "bold"))
+        console.print(Text(words.text("Decisions by RocketMQ's rules"), "bold"))
     for text in explanation.decisions[:MOST_DECISIONS]:
-        console.print(Padding(Text(printable(text)), (0, 0, 0, 2)))
+        console.print(Padding(Text(printable(words.text(text))), (0, 0, 0, 2)))
     left = len(explanation.decisions) - MOST_DECISIONS
     if left > 0:
-        console.print(Text(f"  and {left:,} {'other' if left == 1 else 'others'} (--json has all)", "dim"))
+        others = words.text(f"and {left:,} {'other' if left == 1 else 'others'} (--json has all)")
+        console.print(Text(f"  {others}", "dim"))
     if explanation.timeline:
-        console.print(Text("Timeline of the failover", "bold"))
-        console.print(_table_of(explanation.timeline))
-    print_evidence(console, explanation, limit)
+        console.print(Text(words.text("Timeline of the failover"), "bold"))
+        console.print(_table_of(explanation.timeline, words))
+    print_evidence(console, explanation, limit, words)
 
 
-def _advice(row: dict[str, Any], explanation: Explanation) -> str:
-    return "`".join(advice_parts(str(row["advice"]), names_of(explanation.finding)))
+def _advice(row: dict[str, Any], explanation: Explanation, words: Language) -> str:
+    return "`".join(advice_parts(words.text(str(row["advice"])), names_of(explanation.finding)))
 
 
-def _table_of(timeline: Iterable[tuple[str, str]]) -> Padding:
+def _table_of(timeline: Iterable[tuple[str, str]], words: Language) -> Padding:
     grid = Table.grid(padding=(0, 2))
     for when, what in timeline:
-        grid.add_row(Text(when, "dim"), Text(printable(what)))
+        grid.add_row(Text(words.text(when), "dim"), Text(printable(words.text(what))))
     return Padding(grid, (0, 0, 0, 2))
 
 
-def _print_other(console: Console, finding: dict[str, Any]) -> None:
-    console.print(Padding(_head(finding), (0, 0, 0, 2)))
-    console.print(Padding(Text(printable(finding["summary"])), (0, 0, 0, 11)))
+def _print_other(console: Console, finding: dict[str, Any], words: Language) -> None:
+    console.print(Padding(_head(finding, words), (0, 0, 0, 2)))
+    console.print(Padding(Text(printable(words.text(finding["summary"]))), (0, 0, 0, 11)))
 
 
 def _watch_text(watch: dict[str, Any], is_judged: bool) -> str:
@@ -142,19 +154,24 @@ def _second(ts: dt.datetime) -> str:
     return f"{ts:%Y-%m-%d %H:%M:%S} UTC"
 
 
-def _head(finding: dict[str, Any], is_open: bool = False) -> Text:
+def _head(finding: dict[str, Any], words: Language, is_open: bool = False) -> Text:
     severity, kind = str(finding["severity"]), printable(finding["kind"])
-    when = time_span(finding["from_ts"], None if is_open else finding["to_ts"])
+    when = words.text(time_span(finding["from_ts"], None if is_open else finding["to_ts"]))
     ident = printable(str(finding["finding_id"])[:8])
-    state = "open " if is_open else ""
-    head = (f"{severity:9}", COLOURS[severity]), (f"{kind:22}", "bold"), (state, "bold"), (f"{when}  {ident}", "dim")
+    state = f"{words.text('open')} " if is_open else ""
+    head = (
+        (padded(words.text(severity), 9), COLOURS[severity]),
+        (f"{kind:22}", "bold"),
+        (state, "bold"),
+        (f"{when}  {ident}", "dim"),
+    )
     return Text.assemble(*head)
 
 
-def _say(console: Console, label: str, text: object) -> None:
+def _say(console: Console, words: Language, label: str, text: object) -> None:
     if text:
         # In a column of its own: no line of the text begins where a label does.
         grid = Table.grid()
         grid.add_column(width=LABEL)
-        grid.add_row(Text(label, "bold"), Text(printable(text)))
+        grid.add_row(Text(words.text(label), "bold"), Text(printable(text)))
         console.print(grid)

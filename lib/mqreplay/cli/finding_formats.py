@@ -11,6 +11,7 @@ from mqreplay import __version__
 from mqreplay.cli.time_span import time_span
 from mqreplay.findings.every import KINDS
 from mqreplay.findings.shape import PLACE, place_text
+from mqreplay.language.language import Language
 from mqreplay.printable import json_text, printable
 from mqreplay.report.next_step import advice_parts, names_of
 
@@ -30,20 +31,21 @@ def place_of(finding: Finding) -> str:
     return place_text(finding[name] for name in PLACE)
 
 
-def markdown(findings: Sequence[Finding], with_cluster: bool) -> str:
+def markdown(findings: Sequence[Finding], with_cluster: bool, words: Language) -> str:
     """Return a table, one row a finding."""
     heads = ["severity", "kind", *(["cluster"] if with_cluster else []), "time", "id", "summary"]
-    lines = [_line(heads), _line(["---"] * len(heads))]
+    lines = [_line(map(words.text, heads)), _line(["---"] * len(heads))]
     for each in findings:
         where = [each["cluster"]] if with_cluster else []
-        state = "Open. " if each["open_since"] else ""
+        state = f"{words.text('Open.')} " if each["open_since"] else ""
         short = str(each["finding_id"])[:8]
-        cells = [each["severity"], each["kind"], *where, time_of(each), short, f"{state}{each['summary']}"]
+        summary = f"{state}{words.text(each['summary'])}"
+        cells = [words.text(each["severity"]), each["kind"], *where, words.text(time_of(each)), short, summary]
         lines.append(_line([printable(cell).translate(MARKS) for cell in cells]))
-    return "\n".join(lines) if findings else "No findings."
+    return "\n".join(lines) if findings else words.text("No findings.")
 
 
-def junit(findings: Sequence[Finding]) -> str:
+def junit(findings: Sequence[Finding], words: Language) -> str:
     """Return JUnit XML: a suite a cluster, a case a finding. Warnings and critical findings are failures."""
     top = ElementTree.Element("testsuites", name="mqreplay", tests=str(len(findings)), failures=_failures(findings))
     for cluster in dict.fromkeys(each["cluster"] for each in findings):
@@ -54,34 +56,35 @@ def junit(findings: Sequence[Finding]) -> str:
             name = printable(f"{each['kind']} {place_of(each)} {str(each['finding_id'])[:8]}".replace("  ", " "))
             names = {"classname": printable(f"{cluster}.{each['kind']}"), "name": name, "time": _seconds(each)}
             case = ElementTree.SubElement(suite, "testcase", names)
-            text = printable(f"{time_of(each)}: {each['summary']} {_advice(each)}".rstrip())
+            summary, when = words.text(each["summary"]), words.text(time_of(each))
+            text = printable(f"{when}: {summary} {_advice(each, words)}".rstrip())
             if each["severity"] == "info":
                 ElementTree.SubElement(case, "system-out").text = text
             else:
-                kind = {"message": printable(each["summary"]), "type": each["severity"]}
+                kind = {"message": printable(summary), "type": each["severity"]}
                 ElementTree.SubElement(case, "failure", kind).text = text
     ElementTree.indent(top)
     return ElementTree.tostring(top, encoding="unicode", xml_declaration=True)
 
 
-def sarif(findings: Sequence[Finding]) -> str:
+def sarif(findings: Sequence[Finding], words: Language) -> str:
     """Return SARIF 2.1.0: a rule a kind, a result a finding. Its place is a logical location: no file is at fault."""
     kinds = sorted({str(each["kind"]) for each in findings})
-    driver = {"name": "mqreplay", "semanticVersion": __version__, "rules": [_rule(kind) for kind in kinds]}
-    results = [_result(each, kinds.index(each["kind"])) for each in findings]
+    driver = {"name": "mqreplay", "semanticVersion": __version__, "rules": [_rule(kind, words) for kind in kinds]}
+    results = [_result(each, kinds.index(each["kind"]), words) for each in findings]
     run = {"tool": {"driver": driver}, "results": results}
     return json_text({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, indent=1)
 
 
-def _rule(name: str) -> dict[str, Any]:
+def _rule(name: str, words: Language) -> dict[str, Any]:
     kind = KINDS.get(name)
     if kind is None:  # of a package that is not installed here
         return {"id": name}
     texts = {"shortDescription": kind.meaning or kind.rule, "fullDescription": kind.rule, "help": kind.advice}
-    return {"id": name, **{key: {"text": text} for key, text in texts.items()}}
+    return {"id": name, **{key: {"text": words.text(text)} for key, text in texts.items()}}
 
 
-def _result(finding: Finding, rule: int) -> dict[str, Any]:
+def _result(finding: Finding, rule: int, words: Language) -> dict[str, Any]:
     place = "/".join(filter(None, (str(finding["cluster"]), place_of(finding))))
     more = {name: finding[name] for name in ("cluster", *PLACE, "confidence", "follows_from")}
     times = {name: _iso(finding[name]) for name in ("from_ts", "to_ts", "open_since")}
@@ -89,7 +92,7 @@ def _result(finding: Finding, rule: int) -> dict[str, Any]:
         "ruleId": finding["kind"],
         "ruleIndex": rule,
         "level": LEVELS[finding["severity"]],
-        "message": {"text": finding["summary"]},
+        "message": {"text": words.text(finding["summary"])},
         "locations": [{"logicalLocations": [{"fullyQualifiedName": place}]}],
         "partialFingerprints": {"findingId/v1": finding["finding_id"]},
         "properties": {name: value for name, value in (more | times).items() if value is not None},
@@ -104,8 +107,8 @@ def _failures(findings: Iterable[Finding]) -> str:
     return str(sum(each["severity"] != "info" for each in findings))
 
 
-def _advice(finding: Finding) -> str:
-    return "`".join(advice_parts(str(finding["advice"] or ""), names_of(dict(finding))))
+def _advice(finding: Finding, words: Language) -> str:
+    return "`".join(advice_parts(words.text(str(finding["advice"] or "")), names_of(dict(finding))))
 
 
 def _seconds(finding: Finding) -> str:

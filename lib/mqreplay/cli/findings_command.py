@@ -6,13 +6,14 @@ import argparse
 import datetime as dt
 from typing import TYPE_CHECKING, Any
 
-from mqreplay.cli.arguments import add_conf, add_warehouse, with_examples
+from mqreplay.cli.arguments import add_conf, add_lang, add_warehouse, with_examples, words_of
 from mqreplay.errors import InputError
 
 if TYPE_CHECKING:
     import polars as pl
 
     from mqreplay.lake.warehouse import Warehouse
+    from mqreplay.language.language import Language
 
 SEVERITIES = ("info", "warning", "critical")
 DESCRIPTION = (
@@ -42,6 +43,7 @@ def add(command: argparse.ArgumentParser) -> None:
         "--since", metavar="TIME", help="only what ended at or after this instant, in UTC: 2026-11-21T02:30"
     )
     command.add_argument("--until", metavar="TIME", help="only what began before this instant, in UTC")
+    add_lang(command)
     command.add_argument("--json", action="store_true", help="the same as --format json")
     command.add_argument("--format", choices=FORMATS, default="text", help="how findings are printed (%(default)s)")
 
@@ -58,10 +60,10 @@ def run(args: argparse.Namespace) -> None:
     note_interruption(args.warehouse)
     names = {column: getattr(args, name) for name, column in FILTERS.items()}
     frame = findings(args.warehouse, names, args.severity, since, until)
-    _print(frame, "json" if args.json else args.format, Warehouse(args.warehouse))
+    _print(frame, "json" if args.json else args.format, Warehouse(args.warehouse), words_of(args))
 
 
-def _print(frame: pl.DataFrame, form: str, warehouse: Warehouse) -> None:
+def _print(frame: pl.DataFrame, form: str, warehouse: Warehouse, words: Language) -> None:
     """Print the findings. Where the warehouse has several clusters, text names that of each finding."""
     from mqreplay.cli.finding_formats import junit, markdown, sarif
     from mqreplay.cli.finding_names import clusters_of
@@ -79,7 +81,7 @@ def _print(frame: pl.DataFrame, form: str, warehouse: Warehouse) -> None:
         flat = frame.drop("evidence")
         print_rows(flat.columns, flat.rows(), "csv")
     elif form == "md":
-        print(markdown(rows, with_cluster))
+        print(markdown(rows, with_cluster, words))
     elif form == "text":
         now = dt.datetime.now(dt.UTC)
         muted = {
@@ -87,9 +89,9 @@ def _print(frame: pl.DataFrame, form: str, warehouse: Warehouse) -> None:
             for cluster in frame["cluster"].unique()
             for finding_id, mute in muted_in(warehouse, cluster, frame.filter(cluster=cluster).to_dicts(), now).items()
         }
-        print_findings(rows, with_cluster, muted)
+        print_findings(rows, with_cluster, muted, words)
     else:
-        print({"junit": junit, "sarif": sarif}[form](rows))
+        print({"junit": junit, "sarif": sarif}[form](rows, words))
 
 
 def findings(

@@ -12,6 +12,7 @@ from mqreplay.cli.arguments import (
     DEFAULT_ENGINE,
     add_conf,
     add_engine,
+    add_lang,
     add_prefix,
     add_warehouse,
     choice_of_engine,
@@ -21,6 +22,7 @@ from mqreplay.cli.exit_status import BAD_INPUT, CRASHED, DONE, FAILED
 from mqreplay.cli.notify import muted_ids
 from mqreplay.crash import crash_line
 from mqreplay.errors import InputError
+from mqreplay.language.language import language
 from mqreplay.printable import json_text, printable
 
 if TYPE_CHECKING:
@@ -87,6 +89,7 @@ def _options(command: argparse.ArgumentParser, engine: str = DEFAULT_ENGINE) -> 
     add_conf(command)
     command.add_argument("--json", action="store_true", help="print the outcome as JSON")
     add_engine(command, engine)
+    add_lang(command)
     command.add_argument("--fail-on", choices=("info", "warning", "critical"), help="exit 1 if a finding reaches it")
 
 
@@ -151,7 +154,7 @@ def run_step(args: argparse.Namespace, settings: Settings) -> int:
         listed = [each.as_dict(reason) for each, reason in zip(failed, reasons, strict=True)]
         print(json_text({"clusters": [o.as_dict() for o in outcomes], "failed": listed}, indent=1))
     else:
-        print_outcome(outcomes, step, args.warehouse)
+        print_outcome(outcomes, step, args.warehouse, language(settings.report.language))
     for each, reason in zip(failed, reasons, strict=True):
         print(printable(f"mqreplay: {each.what} {each.name} failed: {reason}"), file=sys.stderr)
     if notifier is not None:

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from rich.cells import cell_len
 from rich.console import Console
 from rich.padding import Padding
 from rich.table import Table
@@ -19,7 +20,9 @@ from mqreplay.cli.progress import Progress as Progress
 from mqreplay.cli.time_span import time_span
 from mqreplay.lake.existing import require_warehouse as require_warehouse  # for the command line, too
 from mqreplay.lake.journal import interrupted_run
+from mqreplay.language.language import Language, in_english
 from mqreplay.printable import printable
+from mqreplay.quantity import counted
 
 if TYPE_CHECKING:
     from mqreplay.night.notify.mutes import Mute
@@ -37,91 +40,106 @@ FILE_STATES = {  # of bronze.source_file
 SHOWN = 40  # findings; the report and gold.finding have all
 
 
-def print_outcome(outcomes: list[Outcome], step: str, warehouse: str) -> None:
+def print_outcome(outcomes: list[Outcome], step: str, warehouse: str, words: Language | None = None) -> None:
     """Print the verdict, the findings, the decisions by kind, failed expectations and the next commands.
 
     Of several clusters one line each, the worst first.
     """
+    words = words or in_english()
     console = Console(highlight=False)
     where = printable(shlex.quote(warehouse))
     if len(outcomes) > 1 and step != "ingest":
-        print_estate(console, outcomes, where)
+        print_estate(console, outcomes, where, words)
     for outcome in outcomes if len(outcomes) == 1 or step == "ingest" else ():
-        head = Text.assemble("\n", (printable(outcome.cluster), "bold"), "  ", _files(outcome))
+        head = Text.assemble("\n", (printable(outcome.cluster), "bold"), "  ", _files(outcome, words))
         console.print(head, soft_wrap=True)  # rich would begin a line with any word of a long name
         if step != "ingest":
-            console.print(Text(printable(outcome.verdict), f"bold {LEVELS[outcome.level]}"))
-            _print_findings(console, outcome, where)
-            _print_judged(console, outcome)
-            _print_expectations(console, outcome, where)
+            console.print(Text(printable(words.text(outcome.verdict)), f"bold {LEVELS[outcome.level]}"))
+            _print_findings(console, outcome, where, words)
+            _print_judged(console, outcome, words)
+            _print_expectations(console, outcome, where, words)
         if outcome.report:
-            console.print(Text(f"Report: {printable(outcome.report)}"), soft_wrap=True)
+            console.print(Text(words.filled("Report: {path}", path=printable(outcome.report))), soft_wrap=True)
     first = next((str(f["finding_id"])[:8] for o in outcomes for f in o.findings), None)
     if first and step != "ingest":
-        console.print(Text(f"Next:   mqreplay explain {printable(first)} --warehouse {where}"), soft_wrap=True)
-    query = Text(f'Query:  mqreplay sql "SELECT * FROM gold.finding" --warehouse {where}')
-    console.print(query, soft_wrap=True)
+        command = f"mqreplay explain {printable(first)} --warehouse {where}"
+        console.print(Text(words.filled("Next:   {command}", command=command)), soft_wrap=True)
+    command = f'mqreplay sql "SELECT * FROM gold.finding" --warehouse {where}'
+    console.print(Text(words.filled("Query:  {command}", command=command)), soft_wrap=True)
 
 
-def _files(outcome: Outcome) -> Text:
+def _files(outcome: Outcome, words: Language) -> Text:
     files = sum(outcome.files.values())
     states = [f"{outcome.files[state]:,} {word}" for state, word in FILE_STATES.items() if outcome.files.get(state)]
-    seen = f"{files:,} {'file' if files == 1 else 'files'}: {', '.join(states)}" if states else "no files"
+    seen = ["no files"]
+    if states:
+        seen = [f"{counted(files, 'file')}: {states[0]}", *states[1:]]
+    text = ", ".join(map(words.text, seen))
     if not outcome.quarantined:
-        return Text(seen)
-    rows = "row" if outcome.quarantined == 1 else "rows"
-    return Text.assemble(f"{seen}, ", (f"{outcome.quarantined:,} {rows} in quarantine", "yellow"))
+        return Text(text)
+    refused = words.text(f"{counted(outcome.quarantined, 'row')} in quarantine")
+    return Text.assemble(f"{text}, ", (refused, "yellow"))
 
 
-def _print_findings(console: Console, outcome: Outcome, where: str) -> None:
+def _print_findings(console: Console, outcome: Outcome, where: str, words: Language) -> None:
     # What follows from another finding is counted under its cause: one cause, one line.
     causes = [f for f in outcome.findings if not f["follows_from"]]
     effects = Counter(str(f["follows_from"]) for f in outcome.findings if f["follows_from"])
     for finding in causes[:SHOWN]:
         follow = effects[str(finding["finding_id"])]
-        more = f" {follow} more finding{'s follow' if follow > 1 else ' follows'} from it." if follow else ""
-        _print_finding(console, finding, more)
+        more = f"{follow} more finding{'s follow' if follow > 1 else ' follows'} from it." if follow else ""
+        _print_finding(console, finding, words.text(more), words)
     if len(causes) > SHOWN:
         of_cluster = f"--cluster {printable(shlex.quote(outcome.cluster))}"
-        text = f"... and {len(causes) - SHOWN} more: mqreplay findings {of_cluster} --warehouse {where}"
+        command = f"mqreplay findings {of_cluster} --warehouse {where}"
+        text = words.filled("... and {n} more: {command}", n=len(causes) - SHOWN, command=command)
         console.print(Text(text), soft_wrap=True)
     if causes:
         console.print()
 
 
-def _print_finding(console: Console, finding: Mapping[str, Any], more: str, cluster: str = "") -> None:
+def _print_finding(console: Console, finding: Mapping[str, Any], more: str, words: Language, cluster: str = "") -> None:
     severity, finding_id = str(finding["severity"]), str(finding["finding_id"])
     is_open = finding.get("open_since") is not None
-    when = time_span(_instant(finding["from_ts"]), None if is_open else _instant(finding["to_ts"]))
-    head = [(f"{severity:9}", COLOURS[severity]), (f"{printable(finding['kind']):22}", "bold")]
+    when = words.text(time_span(_instant(finding["from_ts"]), None if is_open else _instant(finding["to_ts"])))
+    head = [(padded(words.text(severity), 9), COLOURS[severity]), (f"{printable(finding['kind']):22}", "bold")]
     head += [(f"{printable(cluster)}  ", "")] if cluster else []
-    head += [("open ", "bold")] if is_open else []
+    head += [(f"{words.text('open')} ", "bold")] if is_open else []
     console.print(Text.assemble(*head, (f"{when}  {printable(finding_id[:8])}", "dim")), soft_wrap=True)
-    console.print(Padding(Text.assemble(printable(finding["summary"]), (more, "dim")), (0, 0, 0, 9)))
+    summary = printable(words.text(str(finding["summary"])))
+    console.print(Padding(Text.assemble(summary, (f" {more}" if more else "", "dim")), (0, 0, 0, 9)))
 
 
 def print_findings(
     findings: Sequence[Mapping[str, Any]],
     with_cluster: bool = False,
     muted: Mapping[tuple[str, str], Mute] | None = None,
+    words: Language | None = None,
 ) -> None:
     """Print each finding on two lines: severity, kind, time and id, then its summary.
 
     Findings are rows of `watched_findings.all_findings`. ``muted``: what mutes them, by cluster and finding_id.
     """
+    words = words or in_english()
     console = Console(highlight=False)
     for finding in findings:
         cause = finding["follows_from"]
-        more = f" Follows from {printable(str(cause)[:8])}." if cause else ""
+        more = [f"Follows from {printable(str(cause)[:8])}."] if cause else []
         last = finding["last_seen_ts"]
         if last is not None:
-            more += f" Last evidence: {last:%Y-%m-%d %H:%M:%S} UTC."
+            more.append(f"Last evidence: {last:%Y-%m-%d %H:%M:%S} UTC.")
         mute = (muted or {}).get((finding["cluster"], finding["finding_id"]))
         if mute is not None:
-            more += f" Muted until {mute.until_ts:%Y-%m-%d %H:%M} UTC by {mute.by_user}: {printable(mute.reason)}."
-        _print_finding(console, finding, more, finding["cluster"] if with_cluster else "")
+            more.append(f"Muted until {mute.until_ts:%Y-%m-%d %H:%M} UTC by {mute.by_user}: {printable(mute.reason)}.")
+        after = " ".join(map(words.text, more))
+        _print_finding(console, finding, after, words, finding["cluster"] if with_cluster else "")
     if not findings:
-        console.print("No findings.")
+        console.print(words.text("No findings."))
+
+
+def padded(text: str, width: int) -> str:
+    """Return a text with spaces up to ``width`` cells of a terminal; a Chinese character takes two."""
+    return text + " " * max(0, width - cell_len(text))
 
 
 def _instant(value: Any) -> dt.datetime | None:
@@ -129,37 +147,38 @@ def _instant(value: Any) -> dt.datetime | None:
     return dt.datetime.fromisoformat(value) if isinstance(value, str) else value
 
 
-def _print_judged(console: Console, outcome: Outcome) -> None:
+def _print_judged(console: Console, outcome: Outcome, words: Language) -> None:
     """Print the judged decisions by kind, the evidence that is missing, and how to record more of it."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column("decisions", header_style="dim", no_wrap=True)
+    table.add_column(words.text("decisions"), header_style="dim", no_wrap=True)
     for word in ("judged", "differ", "undetermined"):
-        table.add_column(word, justify="right", header_style="dim", no_wrap=True)
-    table.add_column("what is missing", header_style="dim")
+        table.add_column(words.text(word), justify="right", header_style="dim", no_wrap=True)
+    table.add_column(words.text("what is missing"), header_style="dim")
     shown = [each for each in outcome.coverage if each["state"] != "none"]
     for each in shown:
         differ = each["differing"]
         is_open = each["state"] == "not judged"
         table.add_row(
-            Text(printable(each["name"])),
-            Text("none", "yellow") if is_open else f"{each['judged']:,}",
+            Text(printable(words.text(str(each["name"])))),
+            Text(words.text("none"), "yellow") if is_open else f"{each['judged']:,}",
             "" if differ is None or is_open else Text(f"{differ:,}", "bold red" if differ else ""),
             f"{each['undetermined']:,}" if each["undetermined"] else "",
-            Text(printable(each["lacks"])),
+            Text(printable(words.text(str(each["lacks"])))),
         )
     if shown:
         console.print(table)
     if outcome.helps:
-        console.print("To judge more next time:")
+        console.print(words.text("To judge more next time:"))
     for best, names in outcome.helps:
-        console.print(Padding(Text(printable(f"{best}: {', '.join(names)}")), (0, 0, 0, 2)))
+        text = f"{words.text(best)}: {', '.join(map(words.text, names))}"
+        console.print(Padding(Text(printable(text)), (0, 0, 0, 2)))
 
 
-def _print_expectations(console: Console, outcome: Outcome, warehouse: str) -> None:
+def _print_expectations(console: Console, outcome: Outcome, warehouse: str, words: Language) -> None:
     failed = len(outcome.failed_expectations)
     if outcome.expectations:
         text = f"Expectations: {outcome.expectations - failed:,} of {outcome.expectations:,} hold"
-        console.print(Text(text, "bold red" if failed else ""))
+        console.print(Text(words.text(text), "bold red" if failed else ""))
     for row in outcome.failed_expectations[:SHOWN]:
         where = f"{row['table_name']}, {row['day']}" if row["day"] else row["table_name"]
         broken, seen = row["unexpected_count"], row["unexpected_sample"]

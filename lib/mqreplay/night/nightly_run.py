@@ -201,14 +201,15 @@ class NightlyRun:
     def report(self, cluster: str) -> Outcome:
         """Make the HTML page, and return what the terminal shows. Reuse both if no table has changed since."""
         page, kept = (page_path(self.warehouse.root, cluster, suffix) for suffix in ("html", "json"))
-        state = f"{self.warehouse.state()} {self.settings.report.days}"
+        shown = self.settings.report
+        state = f"{self.warehouse.state()} {shown.days} {shown.language}"
         files = files_of(page)
         before = files.info(page)
         if before is not None and (known := kept_outcome(kept, state)) is not None:
             known.report = page  # the warehouse may have been moved since
             return known
         since = self._since(cluster)
-        html = build_report(page_data(self.warehouse, cluster, since))
+        html = build_report(page_data(self.warehouse, cluster, since), shown.language)
         if before is None or files.read(page) != html.encode():
             write_text(page, html)
         outcome = outcome_of(self.warehouse, cluster, since)
@@ -218,7 +219,7 @@ class NightlyRun:
 
     def overview(self) -> None:
         """Make the page of all clusters."""
-        write_overview(self.warehouse, self.last_runs, self.settings.report.nights)
+        write_overview(self.warehouse, self.last_runs, self.settings.report)
 
     def outcome(self, cluster: str) -> Outcome:
         """Return what the terminal shows, without a page."""

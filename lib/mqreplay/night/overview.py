@@ -15,6 +15,7 @@ from mqreplay.lake.warehouse import Warehouse
 from mqreplay.night.failures import Failure
 from mqreplay.night.page_path import index_path, page_name, page_path
 from mqreplay.report.overview import ClusterRow, build_overview, judged_days, overview
+from mqreplay.settings_sections import ReportSettings
 
 
 @dataclass
@@ -49,12 +50,13 @@ class LastRuns:
         self.clusters.pop(cluster, None)
 
 
-def write_overview(warehouse: Warehouse, runs: LastRuns, nights: int) -> str:
-    """Write the page of all clusters, with the last ``nights`` days; return its path."""
+def write_overview(warehouse: Warehouse, runs: LastRuns, shown: ReportSettings) -> str:
+    """Write the page of all clusters, with the last ``shown.nights`` days; return its path."""
     judged = judged_days(warehouse)
     names = sorted(judged.keys() | {name for name, run in runs.clusters.items() if run.get("failure")})
     rows = [_row(warehouse, name, judged.get(name, frozenset()), runs.clusters.get(name, {})) for name in names]
-    html, path = build_overview(overview(warehouse, rows, nights, runs.recordings)), overview_path(warehouse.root)
+    data, path = overview(warehouse, rows, shown.nights, runs.recordings), overview_path(warehouse.root)
+    html = build_overview(data, shown.language)
     files = files_of(path)
     if files.info(path) is None or files.read(path) != html.encode():
         write_text(path, html)

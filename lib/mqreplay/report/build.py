@@ -13,6 +13,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from mqreplay import __version__
+from mqreplay.language.language import ENGLISH, LANG_TAGS, language
 from mqreplay.quantity import counted
 from mqreplay.report.coverage import NAMES, most_helpful
 from mqreplay.report.cursor.places import COLUMNS, TITLES
@@ -37,8 +38,8 @@ FILTERS = (("kind", "kind"), ("consumer_group", "group"), ("topic", "topic"), ("
 SIGNS = {"failed": "✕", "critical": "◆", "warning": "▲", "unknown": "?", "info": "●", "quiet": "✓", "none": "·"}
 
 
-def build_report(data: ReportData) -> str:
-    """Return the page of one cluster, self-contained."""
+def build_report(data: ReportData, lang: str = ENGLISH) -> str:
+    """Return the page of one cluster, self-contained, in one of LANGUAGES."""
     findings = sorted(data.findings, key=lambda f: (SEVERITIES.index(f["severity"]), str(f["from_ts"] or "")))
     shown = findings[:MOST_FINDINGS]
     counts = {s: sum(f["severity"] == s for f in findings) for s in SEVERITIES}
@@ -72,7 +73,7 @@ def build_report(data: ReportData) -> str:
         "drawn": {part.place: [p for p in data.pictures if part.place in p.places] for part in data.parts},
         "sections": sections(data, total, len(failed)),
     }
-    page = environment().get_template("report.html").render(context)
+    page = environment(lang).get_template("report.html").render(context)
     return page.encode("utf-8", "replace").decode("utf-8")
 
 
@@ -135,8 +136,12 @@ def resource(name: str) -> str:
 
 
 @functools.cache
-def environment() -> Environment:
-    """Return the environment of the templates: every value is escaped."""
+def environment(lang: str = ENGLISH) -> Environment:
+    """Return the environment of the templates: every value is escaped.
+
+    In templates ``_("English {n}", n=...)`` is a text of the page, and ``value|tr`` one that was made elsewhere.
+    """
+    words = language(lang)
     environment = Environment(
         loader=PackageLoader("mqreplay.report", "templates"),
         autoescape=True,
@@ -146,6 +151,7 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters |= {
+        "tr": words.text,
         "known_issue": known_issue_text,
         "with_code": with_code,
         "number": number,
@@ -157,6 +163,8 @@ def environment() -> Environment:
         "as_head": lambda text: (text, ""),
     }
     environment.globals |= {
+        "_": words.filled,
+        "lang": LANG_TAGS[lang],
         "version": __version__,
         "cap": CAP,
         "severities": SEVERITIES,

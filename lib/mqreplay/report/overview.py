@@ -15,6 +15,7 @@ from markupsafe import Markup
 from mqreplay.lake.last_day import of_last_day
 from mqreplay.lake.row_filter import RowFilter
 from mqreplay.lake.warehouse import Warehouse
+from mqreplay.language.language import ENGLISH
 from mqreplay.quantity import counted
 from mqreplay.report.build import environment, policy, resource
 from mqreplay.report.data import SEVERITIES, Row
@@ -182,12 +183,12 @@ def headline(clusters: Sequence[ClusterRow]) -> str:
     return f"{counted(len(clusters), 'cluster')}: {text}" if text else "no clusters"
 
 
-def build_overview(data: Overview) -> str:
-    """Return the page, self-contained."""
+def build_overview(data: Overview, lang: str = ENGLISH) -> str:
+    """Return the page, self-contained, in one of LANGUAGES."""
     style, script = resource("style.css") + resource("overview.css"), resource("overview.js")
     worst = min((row.state for row in data.clusters), key=LEVELS.index, default="unknown")
     page = (
-        environment()
+        environment(lang)
         .get_template("overview.html")
         .render(
             data=data,
