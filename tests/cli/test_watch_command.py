@@ -17,6 +17,7 @@ import pytest
 from mqreplay.cli.command_line import main
 from mqreplay.cli.watch_lines import Printer
 from mqreplay.findings.opened import CLOSED, OPENED, Change, OpenFinding
+from mqreplay.language.language import ENGLISH, language
 from mqreplay.night.watch import ClusterRound, RoundDone
 from night.feed import Feed
 from night.later import moved
@@ -74,10 +75,10 @@ def test_options_that_do_not_fit_are_one_clear_line(tmp_path, capsys, words, mes
     assert error.count("\n") == 1
 
 
-def text_of(done: RoundDone, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def text_of(done: RoundDone, monkeypatch: pytest.MonkeyPatch, lang: str = ENGLISH) -> list[str]:
     stream = io.StringIO()
     monkeypatch.setattr(sys, "stdout", stream)
-    Printer().print(done)
+    Printer(language(lang)).print(done)
     return stream.getvalue().splitlines()
 
 
@@ -88,6 +89,11 @@ def test_each_change_and_each_round_is_one_line(monkeypatch: pytest.MonkeyPatch)
         "Group billing stands still.",
         "2026-11-21 02:42:37  round 3: 9,411 lines read in 1.4 s; prod: 1 finding open, recording 3 s behind",
     ]
+
+
+def test_rounds_are_in_the_language_of_the_reports(monkeypatch: pytest.MonkeyPatch) -> None:
+    *_, last = text_of(RoundDone(3, NOW, 9411, 1_000_000, 1.42, [DONE]), monkeypatch, "zh")
+    assert last.endswith("第 3 轮：读取 9,411 行，用时 1.4 秒; prod: 1 个未结束的问题, 录制数据落后 3 秒")
 
 
 def test_a_closed_finding_says_why_and_a_silent_recording_says_since_when(monkeypatch: pytest.MonkeyPatch) -> None:

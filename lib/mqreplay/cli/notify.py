@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from mqreplay.errors import InputError, WarehouseLocked
+from mqreplay.language.language import language
 from mqreplay.printable import printable
 
 if TYPE_CHECKING:
@@ -76,7 +77,14 @@ class Notifier:
 
         try:
             done = notify(
-                self._root, self._settings.notify, self._channels, cluster, alerts, page, known_since=known_since
+                self._root,
+                self._settings.notify,
+                self._channels,
+                cluster,
+                alerts,
+                page,
+                known_since=known_since,
+                words=language(self._settings.report.language),
             )
         except WarehouseLocked:
             self._failed_before = True

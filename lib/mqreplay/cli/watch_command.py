@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from mqreplay.errors import InputError
+from mqreplay.language.language import language
 from mqreplay.printable import json_text, printable
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def run(args: argparse.Namespace, settings: Settings, notifier: Notifier) -> Non
     else:
         from mqreplay.cli.watch_lines import Printer  # rich: only this command prints with it
 
-        show = Printer().print
+        show = Printer(language(settings.report.language)).print
     publish = _publisher(args)
 
     def tell_all(done: RoundDone) -> None:

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.text import Text
 
-from mqreplay.cli.terminal import COLOURS
+from mqreplay.cli.terminal import COLOURS, padded
 from mqreplay.findings.shape import place_text
+from mqreplay.language.language import Language
 from mqreplay.printable import printable
+from mqreplay.quantity import counted
 
 if TYPE_CHECKING:
     from mqreplay.findings.opened import Change
@@ -20,7 +22,8 @@ if TYPE_CHECKING:
 class Printer:
     """Prints rounds as text."""
 
-    def __init__(self) -> None:
+    def __init__(self, words: Language) -> None:
+        self._words = words
         self._console = Console(highlight=False, soft_wrap=True)
 
     def print(self, done: RoundDone) -> None:
@@ -28,21 +31,26 @@ class Printer:
         for one in done.clusters:
             for change in one.changes:
                 self._print_change(one, change)
-        state = "; ".join(map(_state, done.clusters)) or "nothing was recorded in the last minutes"
-        count = "1 line" if done.lines == 1 else f"{done.lines:,} lines"
-        text = f"round {done.number}: {count} read in {done.seconds:.1f} s; {state}"
-        self._console.print(Text(f"{_clock(done.ts)}  {printable(text)}", "dim"))
+        words = self._words
+        states = [_state(one, words) for one in done.clusters]
+        state = "; ".join(states) or words.text("nothing was recorded in the last minutes")
+        head = words.text(f"round {done.number}: {counted(done.lines, 'line')} read in {done.seconds:.1f} s")
+        text = f"{head}; {state}"
+        self._console.print(Text(f"{_clock(done.ts)}  {printable(words.text(text or ''))}", "dim"))
         for outcome in done.nights:
-            self._console.print(Text(printable(f"{_clock(done.ts)}  night of {outcome.cluster}: {outcome.verdict}")))
+            night = words.filled(
+                "night of {cluster}: {verdict}", cluster=outcome.cluster, verdict=words.text(outcome.verdict)
+            )
+            self._console.print(Text(printable(f"{_clock(done.ts)}  {night}")))
 
     def _print_change(self, one: ClusterRound, change: Change) -> None:
-        finding = change.finding
+        finding, words = change.finding, self._words
         text = finding.closed_reason if change.what == "closed" else finding.summary
         self._console.print(
             Text.assemble(
                 (f"{_clock(one.recorded_until)}  ", "dim"),
-                f"{change.what:17}",
-                (f"{finding.severity:9}", COLOURS[finding.severity]),
+                padded(words.text(change.what), 17),
+                (padded(words.text(finding.severity), 9), COLOURS[finding.severity]),
                 (f"{printable(finding.finding_id[:8])}  ", "dim"),  # as `mqreplay explain` takes it
                 (f"{finding.kind}  ", "bold"),
                 f"{printable(place_text(finding.place))}  {printable(text)}",
@@ -50,10 +58,10 @@ class Printer:
         )
 
 
-def _state(one: ClusterRound) -> str:
-    count = f"{one.open_findings} finding{'' if one.open_findings == 1 else 's'} open"
+def _state(one: ClusterRound, words: Language) -> str:
+    count = words.text(f"{counted(one.open_findings, 'finding')} open")
     until = f"silent since {_clock(one.recorded_until)}" if one.is_silent else f"{max(0.0, one.lag_s):.0f} s behind"
-    return f"{one.cluster}: {count}, recording {until}"
+    return f"{one.cluster}: {count}, {words.text(f'recording {until}')}"
 
 
 def _clock(ts: dt.datetime) -> str:

@@ -86,6 +86,15 @@ def test_a_message_has_cause_page_and_command(root):
     assert main(command.split()[1:]) == 0
 
 
+def test_a_message_is_in_the_language_of_the_reports(root):
+    with hook() as server:
+        assert run(root, "--notify", f"json://{server.address}/", "--lang", "zh") == 0
+        titles = [body["title"] for _, body in server.got]
+        heads = [line.partition("：")[0] for line in server.got[0][1]["message"].splitlines()[1:]]
+    assert all(title.endswith("新出现（c）") for title in titles)
+    assert heads == ["时间", "处理建议", "页面", "证据"]
+
+
 def test_a_service_that_does_not_answer_gets_the_messages_in_the_next_run(root, capsys):
     with hook() as server:
         url = f"json://{server.address}/"

@@ -63,11 +63,11 @@ class AppriseChannel:
         """Send a message; return why it was not taken, or None."""
         kinds = {"critical": "failure", "warning": "warning", "info": "info"}
         kind = "success" if notice.what == CLOSED else kinds[notice.alert.severity]
-        return self._notify(title(notice, source.cluster), text(notice, source), kind)
+        return self._notify(title(notice, source), text(notice, source), kind)
 
     def send_rest(self, rest: Sequence[Notice], source: Source) -> str | None:
         """Send one message about all that are beyond the limit; return why it was not taken, or None."""
-        return self._notify(rest_title(rest, source.cluster), rest_text(rest, source), "info")
+        return self._notify(rest_title(rest, source), rest_text(rest, source), "info")
 
     def _notify(self, head: str, body: str, kind: str) -> str | None:
         with _warnings() as log:
@@ -124,7 +124,7 @@ def _alert(notice: Notice, source: Source, severity: str | None = None) -> dict[
     now = dt.datetime.now(dt.UTC)
     is_over = severity is not None or notice.what == CLOSED
     labels = {"alertname": alert.kind, "severity": severity or alert.severity, "cluster": source.cluster}
-    names = {"summary": title(notice, source.cluster), "description": text(notice, source)}
+    names = {"summary": title(notice, source), "description": text(notice, source)}
     link = source.link(alert)
     return {
         "labels": {**labels, **{name: str(value) for name, value in alert.names.items()}},

@@ -1,13 +1,17 @@
-"""The text of a message about a finding: what, where, since when, why, the page, and the command that shows more."""
+"""The text of a message about a finding: what, where, since when, why, the page, and the command that shows more.
+
+A message is in the language of the reports.
+"""
 
 from __future__ import annotations
 
 import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from mqreplay.findings.shape import place_text
+from mqreplay.language.language import Language, in_english
 from mqreplay.night.notify.alert import Alert
 from mqreplay.night.notify.due import CLOSED, WORSENED, Notice
 from mqreplay.printable import printable
@@ -18,12 +22,13 @@ MOST = 2_000  # characters of a text; the chats cut longer ones
 
 @dataclass(frozen=True)
 class Source:
-    """Where the findings of a message are: the cluster, the warehouse, and the address of the page, if there is one."""
+    """Where the findings of a message are, and its language. ``page`` is the address of the page, if there is one."""
 
     cluster: str
     warehouse: str
     page: str | None
     causes: Mapping[str, Alert]
+    words: Language = field(default_factory=in_english)
 
     def link(self, alert: Alert) -> str | None:
         """Return the address of the finding on the page."""
@@ -34,43 +39,51 @@ class Source:
         return f"mqreplay explain {alert.finding_id[:8]} --warehouse {shlex.quote(self.warehouse)}"
 
 
-def title(notice: Notice, cluster: str) -> str:
+def title(notice: Notice, source: Source) -> str:
     """Return the first line: "critical: broker_down of broker-a opened (DefaultCluster)"."""
-    alert = notice.alert
+    alert, words = notice.alert, source.words
     place = place_text(alert.place)
-    of = f" of {place}" if place else ""
-    what = f"worsened from {notice.was}" if notice.what == WORSENED else notice.what
-    return printable(f"{alert.severity}: {alert.kind}{of} {what} ({cluster})")
+    values = {"severity": words.text(alert.severity), "kind": alert.kind, "place": place, "cluster": source.cluster}
+    what = words.text(f"worsened from {notice.was}" if notice.what == WORSENED else notice.what)
+    form = "{severity}: {kind} of {place} {what} ({cluster})" if place else "{severity}: {kind} {what} ({cluster})"
+    return printable(words.filled(form, what=what, **values))
 
 
 def text(notice: Notice, source: Source) -> str:
     """Return the lines after the title."""
-    alert = notice.alert
-    lines = [alert.summary, f"When: {_when(notice)}"]
+    alert, words = notice.alert, source.words
+    lines = [words.text(alert.summary), words.filled("When: {time}", time=words.text(_when(notice)))]
     cause = source.causes.get(alert.cause or "")
     if cause is not None:
-        lines.append(f"Follows from: {cause.kind} ({cause.finding_id[:8]}): {cause.summary}")
+        which = {"kind": cause.kind, "id": cause.finding_id[:8], "summary": words.text(cause.summary)}
+        lines.append(words.filled("Follows from: {kind} ({id}): {summary}", **which))
     if notice.effects:
-        lines.append(f"Followed by: {_counted(notice.effects)}")
+        lines.append(words.filled("Followed by: {kinds}", kinds=_counted(notice.effects)))
     if notice.what != CLOSED:
         row = {"consumer_group": None, "topic": None, "client_id": None, **alert.names, "finding_id": alert.finding_id}
-        lines.append(f"Next: {''.join(advice_parts(alert.advice, names_of(row)))}")
+        advice = "".join(advice_parts(words.text(alert.advice), names_of(row)))
+        lines.append(words.filled("Next: {advice}", advice=advice))
     link = source.link(alert)
-    lines += [f"Page: {link}"] if link is not None else []
-    lines.append(f"Evidence: {source.explain(alert)}")
+    lines += [words.filled("Page: {link}", link=link)] if link is not None else []
+    lines.append(words.filled("Evidence: {command}", command=source.explain(alert)))
     return "\n".join(printable(line) for line in lines)[:MOST]
 
 
-def rest_title(rest: Sequence[Notice], cluster: str) -> str:
+def rest_title(rest: Sequence[Notice], source: Source) -> str:
     """Return the first line of the message about those beyond the limit."""
-    return printable(f"{len(rest)} more messages ({cluster})")
+    return printable(source.words.filled("{n} more messages ({cluster})", n=len(rest), cluster=source.cluster))
 
 
 def rest_text(rest: Sequence[Notice], source: Source) -> str:
     """Return the lines of the message about those beyond the limit."""
-    named = Counter(f"{one.alert.severity} {one.alert.kind} {one.what}" for one in rest)
-    lines = [f"{count} {words}" for words, count in named.most_common(20)]
-    lines.append(f"All: mqreplay findings --warehouse {shlex.quote(source.warehouse)} --cluster {source.cluster}")
+    words = source.words
+    named = Counter((one.alert.severity, one.alert.kind, one.what) for one in rest)
+    lines = [
+        f"{count} {words.text(severity)} {kind} {words.text(what)}"
+        for (severity, kind, what), count in named.most_common(20)
+    ]
+    command = f"mqreplay findings --warehouse {shlex.quote(source.warehouse)} --cluster {source.cluster}"
+    lines.append(words.filled("All: {command}", command=command))
     return "\n".join(printable(line) for line in lines)
 
 

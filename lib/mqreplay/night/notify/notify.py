@@ -10,6 +10,7 @@ from mqreplay.findings.opened import SEVERITIES
 from mqreplay.lake.journal import Journal
 from mqreplay.lake.lock import warehouse_lock
 from mqreplay.lake.warehouse import Warehouse
+from mqreplay.language.language import Language, in_english
 from mqreplay.night.notify.alert import Alert
 from mqreplay.night.notify.channel import Channel, channels_of
 from mqreplay.night.notify.due import Notice, due
@@ -43,14 +44,15 @@ def notify(
     alerts: Sequence[Alert],
     page: str | None,
     known_since: dt.datetime | None = None,
+    words: Language | None = None,
 ) -> Notified:
     """Send what is due to each channel, under the warehouse's lock, so that no message is sent twice.
 
-    A message that a channel does not take is due again in the next run. ``known_since``: see due(). Raises
-    WarehouseLocked.
+    A message that a channel does not take is due again in the next run. ``known_since``: see due(). ``words``: the language of
+    the messages. Raises WarehouseLocked.
     """
     warehouse = Warehouse(root)
-    source = Source(cluster, root, page, {alert.finding_id: alert for alert in alerts})
+    source = Source(cluster, root, page, {alert.finding_id: alert for alert in alerts}, words or in_english())
     now = dt.datetime.now(dt.UTC)
     messages, failed = 0, []
     with warehouse_lock(root):
