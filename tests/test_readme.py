@@ -41,6 +41,18 @@ def test_readme_has_the_two_commands() -> None:
     assert {"make demo", "make test"} <= {line for _, line in documented("make ")}
 
 
+def test_the_chinese_readme_has_all_of_the_english_one() -> None:
+    english, chinese = ((ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "README.zh.md"))
+    tables, links = r"gold\.[a-z_]+", r"\]\((docs/[^)]+)\)"
+    assert set(re.findall(tables, english)) <= set(re.findall(tables, chinese))
+    assert set(re.findall(links, english)) <= set(re.findall(links, chinese))
+    typed = [
+        {line for page, line in documented("(mqreplay|make) ") if page == name}
+        for name in ("README.md", "README.zh.md")
+    ]
+    assert typed[0] <= typed[1]
+
+
 def test_targets_exist() -> None:
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
     named = [(page, word) for page, line in documented("make ") for word in shlex.split(line.partition("&&")[0])[1:]]

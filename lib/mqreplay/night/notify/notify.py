@@ -48,8 +48,8 @@ def notify(
 ) -> Notified:
     """Send what is due to each channel, under the warehouse's lock, so that no message is sent twice.
 
-    A message that a channel does not take is due again in the next run. ``known_since``: see due(). ``words``: the language of
-    the messages. Raises WarehouseLocked.
+    A message that a channel does not take is due again in the next run. ``known_since``: see due(). ``words``: the
+    language of the messages. Raises WarehouseLocked.
     """
     warehouse = Warehouse(root)
     source = Source(cluster, root, page, {alert.finding_id: alert for alert in alerts}, words or in_english())
