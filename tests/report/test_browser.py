@@ -316,9 +316,10 @@ def test_every_picture_of_the_sample_is_drawn_and_its_marks_lead_to_findings(sam
 
 
 def test_the_sample_is_printed_whole(sample_html, browser, tmp_path):
-    page = Page(browser, sample_html, tmp_path / "report.html", SIZES[0])
+    page = Page(browser, sample_html, tmp_path / "report.html", (800, 1100))  # A4 by its margins
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
     try:
+        assert page.asks("document.documentElement.scrollWidth - innerWidth") <= 0
         width = page.asks("document.querySelector('main').clientWidth")
         assert all(
             box <= width for box in page.asks("[...document.querySelectorAll('.picture')].map(e => e.clientWidth)")

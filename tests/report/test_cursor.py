@@ -146,6 +146,23 @@ def test_the_keyboard_and_the_wheel_zoom(wide: Page) -> None:
     assert last - first < end - begin
 
 
+def test_pictures_open_at_the_names_of_their_rows_on_a_phone(
+    browser: webdriver.Chrome, html: str, tmp_path: Any
+) -> None:
+    page = Page(browser, html, tmp_path / "report.html", (390, 800))
+    page.browser.execute_async_script(FRAME)
+    scrolled = "[...document.querySelectorAll('.picture-box')].map(box => box.scrollLeft)"
+    wider = "[...document.querySelectorAll('.picture-box')].filter(box => box.scrollWidth > box.clientWidth).length"
+    assert page.asks(wider) > 1
+    assert set(page.asks(scrolled)) == {0}
+    page.browser.execute_script(
+        "const cursor = document.querySelector('[name=cursor]'); cursor.value = cursor.max;"
+        "cursor.dispatchEvent(new Event('input', {bubbles: true}))"
+    )
+    page.browser.execute_async_script(FRAME)
+    assert max(page.asks(scrolled)) > 0
+
+
 def touches(page: Page, kind: str, *places: tuple[float, float]) -> None:
     points = [{"x": x, "y": y, "id": number} for number, (x, y) in enumerate(places)]
     page.browser.execute_cdp_cmd("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})

@@ -140,6 +140,9 @@
 
   const pan = (share) => view(from + (to - from) * share, to + (to - from) * share);
 
+  // A page opens at the names of the rows, on a small screen too: only a cursor that was moved comes into view.
+  let isMoved = /[#&]t=/.test(location.hash);
+
   function drawCursor(ms) {
     const x = digits(place(ms)), shown = x >= LEFT - 1 && x <= LEFT + PLOT + 1;
     for (const picture of pictures) {
@@ -152,7 +155,7 @@
       label.setAttribute("x", middle);
       label.textContent = mqCursor.text(ms).slice(-8);
       const box = picture.svg.parentElement;
-      if (shown && !held && !pinched && box.scrollWidth > box.clientWidth) {
+      if (isMoved && shown && !held && !pinched && box.scrollWidth > box.clientWidth) {
         const seen = x / 960 * box.scrollWidth - box.scrollLeft;
         if (seen < 40 || seen > box.clientWidth - 40) box.scrollLeft += seen - box.clientWidth / 2;
       }
@@ -287,4 +290,5 @@
     drawCursor(ms);
   });
   mqCursor.start();
+  isMoved = true;
 })();
