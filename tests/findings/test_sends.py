@@ -84,7 +84,12 @@ def test_few_messages_and_tries_that_succeeded_elsewhere_are_info() -> None:
 
 
 def test_codes_and_brokers_are_apart_and_so_are_two_times() -> None:
-    assert len(found({}, {"response_code": 16, "failure": "x"}, {"broker_name": "b"}, {"request_ts": at(900)})) == 4
+    assert (
+        len(
+            found({}, {"response_code": 16, "failure": "another reason"}, {"broker_name": "b"}, {"request_ts": at(900)})
+        )
+        == 4
+    )
 
 
 def test_a_producers_log_without_a_broker_gets_the_only_master_that_was_down() -> None:
