@@ -3,7 +3,13 @@ from __future__ import annotations
 import pytest
 
 from mqreplay.core.get_message import GetMessageResult
-from mqreplay.core.pull_answer import pull_answer, response_code, suggest_which_broker_id
+from mqreplay.core.pull_answer import (
+    may_be_reset_answer,
+    pull_answer,
+    response_code,
+    suggest_which_broker_id,
+    uses_server_side_reset,
+)
 from mqreplay.core.pull_check import (
     FLAG_COMMIT_OFFSET,
     FLAG_SUBSCRIPTION,
@@ -164,3 +170,27 @@ def test_a_queue_that_is_none_names_who_asked() -> None:
     assert refusal == Refusal(1, words)
     unknown = check_pull(BOTH._replace(queue_id=2), MASTER, *config)
     assert unknown == Refusal(1, words.replace("/10.0.0.9:5", ""))
+
+
+@pytest.mark.parametrize(
+    ("version", "shipped", "switched_on"),
+    [("4.9.7", False, False), ("5.0.0", False, False), ("5.1.0", False, True), ("5.1.4", False, True)],
+)
+def test_brokers_before_5_2_answer_no_pull_with_a_reset_as_shipped(
+    version: str, shipped: bool, switched_on: bool
+) -> None:
+    assert (uses_server_side_reset(version), uses_server_side_reset(version, True)) == (shipped, switched_on)
+
+
+@pytest.mark.parametrize("version", ["5.2.0", "5.3.3", "5.5.0"])
+def test_later_brokers_do_unless_it_is_switched_off(version: str) -> None:
+    assert uses_server_side_reset(version)
+    assert not uses_server_side_reset(version, False)
+
+
+@pytest.mark.parametrize(
+    ("code", "after", "expected"),
+    [(21, 0, True), (21, 50, True), (21, 51, True), (21, 52, False), (21, -1, False), (0, 5, False), (20, 5, False)],
+)
+def test_an_answer_that_a_reset_gives(code: int, after: int, expected: bool) -> None:
+    assert may_be_reset_answer(code, after, max_offset=50) == expected

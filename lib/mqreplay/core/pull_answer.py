@@ -125,6 +125,37 @@ def response_code(status: str, queue_offset: int) -> int:
     return CODES[status]
 
 
+def uses_server_side_reset(version: str, use_server_side_reset_offset: bool | None = None) -> bool:
+    """Return whether a broker answers the next pull of a queue with the offset that the queue was reset to.
+
+    use_server_side_reset_offset is the broker's setting; None: as shipped, off in 5.1 and on since 5.2. Without it a
+    broker orders the clients to reset. Follows BrokerConfig#isUseServerSideResetOffset,
+    PullMessageProcessor#processRequest.
+
+    >>> [uses_server_side_reset(version) for version in ("4.9.7", "5.0.0", "5.1.4", "5.2.0")]
+    [False, False, False, True]
+    >>> uses_server_side_reset("5.1.0", True), uses_server_side_reset("5.0.0", True)
+    (True, False)
+    """
+    if not at_least(version, "5.1.0"):
+        return False
+    return at_least(version, "5.2.0") if use_server_side_reset_offset is None else use_server_side_reset_offset
+
+
+def may_be_reset_answer(code: int, next_begin_offset: int, max_offset: int) -> bool:
+    """Return whether an answer can have the status OFFSET_RESET, whatever offset was asked for; offsets in messages.
+
+    A broker resets a queue at most to the offset after its end. The begin of the queue may have passed the offset
+    before the next pull. Follows AdminBrokerProcessor#resetOffsetInner, PullMessageProcessor#processRequest.
+
+    >>> may_be_reset_answer(21, 36, 57), may_be_reset_answer(21, 58, 57), may_be_reset_answer(21, 59, 57)
+    (True, True, False)
+    >>> may_be_reset_answer(20, 36, 57)
+    False
+    """
+    return code == CODES[OFFSET_RESET] and 0 <= next_begin_offset <= max_offset + 1
+
+
 def compose_response_header(
     queue_offset: int,
     broker: PullBroker,
