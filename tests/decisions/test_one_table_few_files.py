@@ -38,7 +38,7 @@ MOST_FILES = {
     "gold.offset_continuity": 16,
     "gold.pop_assignment": 6,
     "gold.pop_receipt": 4,
-    "gold.pull_answer": 5,
+    "gold.pull_answer": 8,
     "gold.pull_batch": 6,
     "gold.pull_route": 6,
     "gold.queue_lock": 4,

@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 
 from mqreplay.decisions.pull_answer import answers, stored_rows
+from mqreplay.evidence.offsets.held_resets import reset_evidence
 from silver_moments import at
 from silver_rows import rows
 
@@ -25,7 +26,9 @@ def answer(asked: int, code: int, after: int, remark: str | None = None, last: i
 
 
 def verdicts(pulls: list[Row], brokers: list[Row]) -> pl.DataFrame:
-    return answers(rows("silver.pull", PULL, pulls), rows("silver.broker", {}, brokers))
+    resets = reset_evidence(rows("silver.server_request", {}, []), rows("silver.broker_runtime", {}, []), 60)
+    changes = rows("silver.offset_change", {}, [])
+    return answers(rows("silver.pull", PULL, pulls), rows("silver.broker", {}, brokers), changes, resets)
 
 
 def verdict(pull: Row, *brokers: Row) -> tuple[str, int | None, int | None]:

@@ -8,6 +8,7 @@ import pytest
 
 from mqreplay.decisions.pull_refusals import inputs, pull_answers
 from mqreplay.evidence.members.group_states import group_states
+from mqreplay.evidence.offsets.held_resets import reset_evidence
 from silver_moments import at
 from silver_rows import rows
 
@@ -58,7 +59,9 @@ def verdict(
             rows("silver.heartbeat", {}, [beat(10)] if beats is None else beats), rows("silver.broker_runtime", {}, [])
         ),
     )
-    (found,) = pull_answers(rows("silver.pull", PULL, [row]), described, known).rows(named=True)
+    resets = reset_evidence(rows("silver.server_request", {}, []), rows("silver.broker_runtime", {}, []), 60)
+    changes = rows("silver.offset_change", {}, [])
+    (found,) = pull_answers(rows("silver.pull", PULL, [row]), described, known, changes, resets).rows(named=True)
     assert found["refusal"] is not None or "max_offset" in pull
     return found["judgement"]
 

@@ -3,6 +3,7 @@
 An answer states the queue's range. So the offset asked for decides the code and the next offset, but for an offset
 inside of the range, where the filter and the files of the store decide which of three codes it is. Answers without a
 range are refusals: pull_refusals.py. Plain answers that agree are only counted, in gold.judgement.
+Answers without the broker's status may be those of resets: pull_resets.py.
 """
 
 from __future__ import annotations
@@ -25,9 +26,11 @@ from mqreplay.core.pull_answer import (
 from mqreplay.core.pull_check import GroupConfig, PullBroker, PullRequest
 from mqreplay.core.slave_suggestion import SLAVE, next_offset_correction
 from mqreplay.core.version import BROKER_4
+from mqreplay.decisions.pull_resets import keeps_resets, with_resets
 from mqreplay.evidence.arrays.distinct import distinct_rows
 from mqreplay.evidence.arrays.frame_arrays import gathered
 from mqreplay.evidence.brokers.broker_descriptions import BROKER_5, BROKER_KEY, major_version, valid_descriptions
+from mqreplay.evidence.offsets.held_resets import ResetEvidence
 
 MASTER: Final = "ASYNC_MASTER"
 # What the store may find inside of a queue's range.
@@ -70,10 +73,13 @@ class Verdict(NamedTuple):
     reason: str
 
 
-def answers(pull: pl.DataFrame, broker: pl.DataFrame) -> pl.DataFrame:
+def answers(
+    pull: pl.DataFrame, broker: pl.DataFrame, offset_change: pl.DataFrame, resets: ResetEvidence
+) -> pl.DataFrame:
     """Return the verdict on each answer of a shard that states the range of its queue; columns COLUMNS.
 
-    ``pull`` and ``broker`` are rows of silver tables. Each distinct case is judged once, however many pulls share it.
+    ``pull``, ``broker`` and ``offset_change`` are rows of silver tables. Each distinct case is judged once, however
+    many pulls share it.
     """
     stated = pull.filter(pl.all_horizontal(pl.col("response_code", "min_offset", "max_offset").is_not_null()))
     status = pl.when(pl.col("remark").is_in(STATUSES)).then(pl.col("remark")).alias("status")
@@ -86,7 +92,8 @@ def answers(pull: pl.DataFrame, broker: pl.DataFrame) -> pl.DataFrame:
     of_row = pl.coalesce(pl.when(pl.col("next_is") == name).then(name) for name in OFFSETS[:3])
     refusal = pl.lit(None, pl.String).alias("refusal")
     expected = pl.when(pl.col("next_is") == ZERO).then(0).otherwise(of_row).alias("expected_next_offset")
-    return pl.concat([asked, judged], how="horizontal").with_columns(expected, refusal).select(COLUMNS)
+    found = pl.concat([asked, judged], how="horizontal").with_columns(expected, refusal)
+    return with_resets(found, offset_change, resets).select(COLUMNS)
 
 
 def stored_rows(answered: pl.DataFrame) -> pl.DataFrame:
@@ -95,10 +102,13 @@ def stored_rows(answered: pl.DataFrame) -> pl.DataFrame:
 
 
 def _with_brokers(pull: pl.DataFrame, broker: pl.DataFrame) -> pl.DataFrame:
-    """Add broker_role, offset_check_in_slave and since_5, null where the broker is not described."""
-    known = broker.with_columns((major_version() >= 5).alias("since_5"))
-    place = valid_descriptions(pull, known, BROKER_KEY)
-    names = ("broker_role", "offset_check_in_slave", "since_5")
+    """Add broker_role, offset_check_in_slave, since_5 and keeps_resets, null where the broker is not described.
+
+    Logs of clients lack the broker's id: the description is that of the master.
+    """
+    known = broker.with_columns((major_version() >= 5).alias("since_5"), keeps_resets(broker))
+    place = valid_descriptions(pull.with_columns(pl.col("broker_id").fill_null(0)), known, BROKER_KEY)
+    names = ("broker_role", "offset_check_in_slave", "since_5", "keeps_resets")
     return pl.concat([pull, pl.DataFrame([gathered(known[name], place) for name in names])], how="horizontal")
 
 

@@ -32,6 +32,7 @@ from mqreplay.evidence.brokers.broker_descriptions import (
 )
 from mqreplay.evidence.brokers.config_copies import PLACE, ConfigCopies
 from mqreplay.evidence.members.group_states import GroupStates
+from mqreplay.evidence.offsets.held_resets import ResetEvidence
 
 TOPIC, GROUP, BROKER, INFO, FILTER = "topic", "group", "broker", "info", "filter"
 DESCRIPTION: Final = "description"
@@ -127,11 +128,13 @@ IS_REFUSED: Final = (
 )
 
 
-def pull_answers(pull: pl.DataFrame, broker: pl.DataFrame, known: Inputs) -> pl.DataFrame:
+def pull_answers(
+    pull: pl.DataFrame, broker: pl.DataFrame, known: Inputs, offset_change: pl.DataFrame, resets: ResetEvidence
+) -> pl.DataFrame:
     """Return the verdict on each answered pull of a shard: answers of the store, refusals, and what was forbidden."""
     wrong = forbidden(pull, known)
     allowed = pull if wrong.is_empty() else pull.join(wrong, "record_id", how="anti")
-    return pl.concat([answers(allowed, broker), refusals(pull, known), wrong])
+    return pl.concat([answers(allowed, broker, offset_change, resets), refusals(pull, known), wrong])
 
 
 def refusals(pull: pl.DataFrame, known: Inputs) -> pl.DataFrame:

@@ -42,6 +42,7 @@ from mqreplay.evidence.messages.audit_gaps import audit_gaps
 from mqreplay.evidence.messages.audit_scope import audit_scope
 from mqreplay.evidence.messages.subscribed_messages import known_versions
 from mqreplay.evidence.night_facts import NightFacts, night_facts
+from mqreplay.evidence.offsets.held_resets import reset_evidence
 from mqreplay.evidence.recorded_versions import RecordedVersions, broker_versions, client_versions, pop_groups
 from mqreplay.findings.every import finish
 from mqreplay.findings.known_issues import issues_of_findings, known_issues
@@ -192,6 +193,12 @@ class Replay:
                 context.raw["subscription_group"],
                 context.raw["broker"],
                 group_states(context.raw["heartbeat"], context.raw["broker_runtime"]),
+            ),
+            reset_evidence(
+                context.raw["server_request"],
+                context.raw["broker_runtime"],
+                self.settings.findings.clock_skew_s,
+                context.skew.clients if context.skew else (),
             ),
             frozenset(self._sent["topic"]),
         )

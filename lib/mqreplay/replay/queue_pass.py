@@ -41,6 +41,7 @@ from mqreplay.evidence.members.ownership import pulled_queues_of_shard
 from mqreplay.evidence.messages.pulled_messages import PulledMessages, pulled_messages_of_shard
 from mqreplay.evidence.night_facts import NightFacts
 from mqreplay.evidence.offsets import slave_copies, standstills
+from mqreplay.evidence.offsets.held_resets import ResetEvidence
 from mqreplay.evidence.offsets.lowered_commits import lowered_commits, with_senders
 from mqreplay.evidence.offsets.odd_offsets import odd_offsets_of_shard
 from mqreplay.evidence.offsets.offset_causes import moved_resets_of_shard, offset_resets
@@ -77,6 +78,7 @@ class QueueInput:
     unregistrations: pl.DataFrame
     consumers: pl.DataFrame  # queue_start.consumers
     refusal_inputs: Inputs
+    reset_evidence: ResetEvidence
     sent_topics: frozenset[str]  # topics whose sends were recorded
 
 
@@ -201,7 +203,9 @@ def _judge_pulls(day: DayRows, shard: Shard, shared: QueueInput, raw: Frames, go
     starts = queue_start(
         pull, raw["offset_commit"], raw["offset_lookup"], raw["offset_change"], shared.consumers, new
     ).filter(of_day)
-    answered = pull_answers(pull, tables["broker"], shared.refusal_inputs).filter(of_day)
+    answered = pull_answers(
+        pull, tables["broker"], shared.refusal_inputs, raw["offset_change"], shared.reset_evidence
+    ).filter(of_day)
     stored = stored_rows(answered)
     gold.add("gold.pull_answer", stored)
     batches = pull_batches(pull, suggestions, tables["broker"], of_day, context.settings.findings.same_cause_gap_s)
