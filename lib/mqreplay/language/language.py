@@ -10,7 +10,11 @@ Fields of an English sentence:
 * ``{name}`` is any text, and stays as it is.
 * ``{name:d}`` is a number, and stays as it is.
 * ``{name!t}`` is a text that is translated itself.
+* ``{name!l}`` is a list "a, b and c" of such texts.
 * ``(s)`` is there or not: "{n:d} queue(s)".
+
+The table ``[templates]`` of a file has texts that code fills in (`Language.filled`): no finished text is compared with
+them, so they may be as short as "{n} of {m}" and never match a name.
 """
 
 from __future__ import annotations
@@ -19,19 +23,26 @@ import functools
 import re
 import tomllib
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from string import Formatter
-from typing import Final
+from typing import Any, Final
 
 from markupsafe import Markup, escape
+
+from mqreplay.quantity import counted
 
 ENGLISH: Final = "en"
 LANGUAGES: Final = (ENGLISH, "zh")
 LANG_TAGS: Final = {ENGLISH: "en", "zh": "zh-Hans"}  # of HTML
-NUMBER: Final = r"-?[0-9][0-9,.]*"
+# gold.judgement counts reasons by their text with N for each number.
+NUMBER: Final = r"-?(?:[0-9][0-9,.]*|N(?:[,.]N)*)"
 _SENTENCE: Final = re.compile(r"(?<=[.?!])\s+(?=[A-Z0-9%\"'(])")
+_CLAUSE: Final = re.compile("; ")
+_MOST_CLAUSES: Final = 12  # of a text that is split: a hostile one may have thousands
+_LONGEST: Final = 4_000  # characters of a text that is compared with patterns: the time grows with their square
+_BETWEEN: Final = re.compile(", | and ")
 _ENDS: Final = {".": "。", "?": "？", "!": "！"}
 _MEMORY: Final = 1 << 14  # texts
 
@@ -41,7 +52,7 @@ class Sentence:
     """A sentence of the catalogue with fields: what matches it, and its translation."""
 
     pattern: re.Pattern[str]
-    translated: frozenset[str]  # fields that are translated themselves
+    translated: Mapping[str, str]  # fields that are translated themselves: "t" or "l"
     translation: str
     literals: int  # characters outside of fields
 
@@ -49,11 +60,11 @@ class Sentence:
 class Language:
     """One language. Not translated is what its catalogue does not have: it stays English."""
 
-    def __init__(self, name: str, catalogue: Mapping[str, str]) -> None:
-        """Take the translations by their English sentences."""
+    def __init__(self, name: str, catalogue: Mapping[str, str], templates: Mapping[str, str] | None = None) -> None:
+        """Take the translations by their English sentences, and those of templates."""
         self.name = name
         self._exact = {english: text for english, text in catalogue.items() if not _has_fields(english)}
-        self._filled = dict(catalogue)
+        self._filled = {**catalogue, **(templates or {})}
         self._by_word: dict[str, list[Sentence]] = defaultdict(list)
         for english, text in catalogue.items():
             if _has_fields(english):
@@ -89,7 +100,7 @@ class Language:
         return all(self._remembered(part) for part in _SENTENCE.split(english)) or bool(self._remembered(english))
 
     def filled(self, english: str, **values: object) -> str:
-        """Return the translation of a sentence of the catalogue with its fields filled in. Parts of a page stay so.
+        """Return the translation of a template or a sentence with its fields filled in. Parts of a page stay so.
 
         >>> Language("en", {}).filled("More: {command}", command=Markup("<code>a</code>"))
         Markup('More: <code>a</code>')
@@ -99,6 +110,26 @@ class Language:
             return Markup(escape(text)).format(**values)
         return text.format(**values) if values else text
 
+    def counted(self, number: int, one: str, many: str | None = None) -> str:
+        """Return a number and its noun; the catalogue has the template of one.
+
+        >>> Language("zh", {}, {"{n} row": "{n} 行"}).counted(1200, "row"), Language("en", {}).counted(1200, "row")
+        ('1,200 行', '1,200 rows')
+        """
+        if self.name == ENGLISH:
+            return counted(number, one, many)
+        return self.filled(f"{{n}} {one}", n=f"{number:,}")
+
+    def listed(self, items: Sequence[str]) -> str:
+        """Return translated texts as a list within a sentence.
+
+        >>> Language("en", {}).listed(["a", "b", "c"]), Language("zh", {}).listed(["a", "b", "c"])
+        ('a, b and c', 'a、b、c')
+        """
+        if self.name != ENGLISH:
+            return "、".join(items)
+        return " and ".join(filter(None, [", ".join(items[:-1]), items[-1]])) if items else ""
+
     def _translated(self, english: str) -> str | None:
         """Return the translation of one text; None: not in the catalogue."""
         if (exact := self._exact.get(english)) is not None:
@@ -107,26 +138,45 @@ class Language:
         if end is not None:
             whole = self._remembered(english[:-1])
             return None if whole is None else whole + end
-        head, between, tail = english.partition("; ")
-        if between:
-            first, rest = self._remembered(head), self._remembered(tail)
-            if first is not None and rest is not None:
+        # A sentence of the catalogue may have a semicolon of its own.
+        for between in _CLAUSE.finditer(english) if english.count("; ") <= _MOST_CLAUSES else ():
+            first = self._remembered(english[: between.start()])
+            rest = None if first is None else self._remembered(english[between.end() :])
+            if rest is not None:
                 return f"{first}；{rest}"
         return self._matched(english)
 
     def _matched(self, english: str) -> str | None:
+        if len(english) > _LONGEST:
+            return None
         for sentence in self._candidates(english):
             found = sentence.pattern.fullmatch(english)
             if found is None:
                 continue
             values = found.groupdict()
-            for name in sentence.translated:
-                inner = self._remembered(values[name])
+            for name, kind in sentence.translated.items():
+                inner = self._inner(values[name]) if kind == "t" else self._list(values[name])
                 if inner is None:
                     break
                 values[name] = inner
             else:
                 return sentence.translation.format_map(values)
+        return None
+
+    def _inner(self, english: str) -> str | None:
+        """Return the translation of a text within a sentence; a sentence may begin there with a small letter."""
+        found = self._remembered(english)
+        return self._remembered(english[:1].upper() + english[1:]) if found is None else found
+
+    def _list(self, english: str) -> str | None:
+        """Return the translation of a list; None if it has an item that the catalogue does not have."""
+        if (whole := self._remembered(english)) is not None:
+            return whole
+        for between in _BETWEEN.finditer(english):
+            first = self._remembered(english[: between.start()])
+            rest = None if first is None else self._list(english[between.end() :])
+            if rest is not None:
+                return f"{first}、{rest}"
         return None
 
     def _candidates(self, english: str) -> Iterator[Sentence]:
@@ -147,26 +197,43 @@ def language(name: str) -> Language:
     """Return one of LANGUAGES. Raises KeyError for another one."""
     if name not in LANGUAGES:
         raise KeyError(name)
-    return Language(name, {} if name == ENGLISH else catalogue(name))
+    return Language(name, {}) if name == ENGLISH else Language(name, catalogue(name), templates(name))
 
 
 def catalogue(name: str) -> dict[str, str]:
     """Return the translations of a language, of all its files. Raises ValueError for a sentence with two."""
     made: dict[str, str] = {}
-    folder = files("mqreplay.language").joinpath(name)
-    for path in sorted(folder.iterdir(), key=lambda path: path.name):
-        if not path.name.endswith(".toml"):
-            continue
-        for english, text in tomllib.loads(path.read_text("utf-8")).items():
+    for file, entries in _entries(name):
+        for english, text in entries.items():
+            if isinstance(text, dict):  # [templates]
+                continue
             if english[-1:] in _ENDS and text.endswith(_ENDS[english[-1]]):  # as `Language` looks for it
                 english, text = english[:-1], text[:-1]
             if made.setdefault(english, text) != text:
-                raise ValueError(f"{path.name}: a second translation of {english!r}")
+                raise ValueError(f"{file}: a second translation of {english!r}")
     return made
 
 
+def templates(name: str) -> dict[str, str]:
+    """Return the translations of templates, of all files of a language. Raises ValueError for a template with two."""
+    made: dict[str, str] = {}
+    for file, entries in _entries(name):
+        for english, text in entries.get("templates", {}).items():
+            if made.setdefault(english, text) != text:
+                raise ValueError(f"{file}: a second translation of {english!r}")
+    return made
+
+
+def _entries(name: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the files of a language, by name."""
+    folder = files("mqreplay.language").joinpath(name)
+    for path in sorted(folder.iterdir(), key=lambda path: path.name):
+        if path.name.endswith(".toml"):
+            yield path.name, tomllib.loads(path.read_text("utf-8"))
+
+
 def fields(sentence: str) -> dict[str, str]:
-    """Return the fields of a sentence: "d", "t" or "" by their names.
+    """Return the fields of a sentence: "d", "t", "l" or "" by their names.
 
     >>> fields("{n:d} queues of {group}: {why!t}")
     {'n': 'd', 'group': '', 'why': 't'}
@@ -191,7 +258,7 @@ def _sentence(english: str, text: str) -> Sentence:
         else:
             pattern += f"(?P<{name}>{NUMBER if form == 'd' else '.+?'})"
         seen.add(name)
-    translated = frozenset(name for name, kind in fields(english).items() if kind == "t")
+    translated = {name: kind for name, kind in fields(english).items() if kind in ("t", "l")}
     return Sentence(re.compile(pattern, re.DOTALL), translated, text, literals)
 
 

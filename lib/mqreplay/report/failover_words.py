@@ -6,6 +6,7 @@ import datetime as dt
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from mqreplay.language.language import Language, in_english
 from mqreplay.quantity import counted
 
 # What each step says of one and of several name servers, clients or groups, in the order of a failover.
@@ -31,14 +32,17 @@ NAMED = 2  # names in one line; more are counted
 AMOUNTS = {"first_slave_read": "pull", "delivered_again": "message"}
 
 
-def step_words(step: str, number: int, *, happened: bool = True) -> str:
+def step_words(step: str, number: int, words: Language | None = None, *, happened: bool = True) -> str:
     """Return what a number of rows of one step say.
 
     >>> step_words("left_route", 1), step_words("left_route", 3, happened=False)
     ('a client got a route without it', '3 clients kept it in their routes')
     """
-    one, many = (STEPS if happened else NOT_SEEN).get(step, (f"{step} was not seen", ""))
-    return many.format(n=number) if number > 1 and many else one
+    filled = (words or in_english()).filled
+    if (known := (STEPS if happened else NOT_SEEN).get(step)) is None:
+        return filled("{step} was not seen", step=step)
+    one, many = known
+    return filled(many, n=number) if number > 1 and many else filled(one)
 
 
 def timeline_lines(rows: Iterable[Mapping[str, Any]]) -> list[tuple[str, str]]:
