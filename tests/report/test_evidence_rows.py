@@ -13,7 +13,8 @@ from made_warehouse import CLUSTER, made_warehouse
 from mqreplay.lake.contract import load_contracts
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.report.evidence_rows import EvidenceRows, evidence_of
-from mqreplay.report.evidence_words import MOST, WORDINGS, what, who, wording_of
+from mqreplay.report.evidence_values import MOST
+from mqreplay.report.evidence_words import WORDINGS, what, who, wording_of
 
 MIDNIGHT = dt.datetime(2026, 11, 21, tzinfo=dt.UTC)
 SECOND = dt.timedelta(seconds=1)

@@ -22,6 +22,7 @@ from mqreplay.lake.plain_rows import plain_rows
 from mqreplay.lake.row_filter import RowFilter
 from mqreplay.lake.sql import check_text
 from mqreplay.lake.warehouse import Warehouse
+from mqreplay.language.language import Language, in_english
 from mqreplay.night.watched_findings import ID, WATCHED, watched_findings
 from mqreplay.night.whole_evidence import with_whole_evidence
 from mqreplay.report.evidence_rows import LIMIT, ONE_DAY, EvidenceRow, EvidenceRows, evidence_of
@@ -63,14 +64,21 @@ class Explanation:
         return self.finding["day"] is not None
 
 
-def explain(root: str, finding_id: str, cluster: str | None, limit: int = LIMIT) -> Explanation:
-    """Return the explanation of a finding: its rule, its evidence in time order, its cause and what follows from it."""
+def explain(
+    root: str, finding_id: str, cluster: str | None, limit: int = LIMIT, words: Language | None = None
+) -> Explanation:
+    """Return the explanation of a finding: its rule, its evidence in time order, its cause and what follows from it.
+
+    Texts of evidence and the timeline are in the language ``words``; None: English.
+    """
     check_text(finding_id, cluster)
     require_warehouse(root)
-    return explanation_of(Warehouse(root), finding_id, cluster, limit)
+    return explanation_of(Warehouse(root), finding_id, cluster, limit, words)
 
 
-def explanation_of(warehouse: Warehouse, finding_id: str, cluster: str | None, limit: int = LIMIT) -> Explanation:
+def explanation_of(
+    warehouse: Warehouse, finding_id: str, cluster: str | None, limit: int = LIMIT, words: Language | None = None
+) -> Explanation:
     """Return the explanation of the finding whose id begins with ``finding_id``.
 
     Raises InputError if there is none, or several.
@@ -78,7 +86,7 @@ def explanation_of(warehouse: Warehouse, finding_id: str, cluster: str | None, l
     finding, watch = _named(warehouse, finding_id, cluster)
     kind = KINDS.get(finding["kind"])
     whole = with_whole_evidence(warehouse, finding)
-    found = evidence_of(warehouse, finding["cluster"], [whole], max(limit, MOST_DECIDED), whole=True)
+    found = evidence_of(warehouse, finding["cluster"], [whole], max(limit, MOST_DECIDED), whole=True, words=words)
     rule, follows = (NOT_INSTALLED, "") if kind is None else (kind.rule, kind.follows)
     explanation = Explanation(finding, rule, follows, found[finding["finding_id"]], watch=watch)
     first = first_days(warehouse, finding["cluster"]).get("silver")
@@ -91,7 +99,7 @@ def explanation_of(warehouse: Warehouse, finding_id: str, cluster: str | None, l
             explanation.cause = other
         else:
             explanation.effects.append(other)
-    explanation.timeline = _timeline(warehouse, finding)
+    explanation.timeline = _timeline(warehouse, finding, words)
     evidence, rows = explanation.evidence, explanation.evidence.rows
     if not explanation.is_judged:  # the rows that it names may not be in the tables yet
         missing = max(0, (finding["evidence_count"] or 0) - evidence.total)
@@ -100,11 +108,13 @@ def explanation_of(warehouse: Warehouse, finding_id: str, cluster: str | None, l
     explanation.decisions = [text if n == 1 else f"{n} times: {text}" for text, n in judged.most_common()]
     del rows[limit:]
     if finding["kind"] == SLAVE_PULL.name:
-        explanation.evidence.rows = _with_distances(warehouse, finding, rows)
+        explanation.evidence.rows = _with_distances(warehouse, finding, rows, words or in_english())
     return explanation
 
 
-def _with_distances(warehouse: Warehouse, finding: dict[str, Any], rows: list[EvidenceRow]) -> list[EvidenceRow]:
+def _with_distances(
+    warehouse: Warehouse, finding: dict[str, Any], rows: list[EvidenceRow], words: Language
+) -> list[EvidenceRow]:
     """Add to each pull how far what it read lay from the end of the commit log, by its answer."""
     ids = [row.row["record_id"] for row in rows if row.table_name == ROUTE]
     days = sorted({row.ts.date() for row in rows if row.ts})
@@ -113,23 +123,29 @@ def _with_distances(warehouse: Warehouse, finding: dict[str, Any], rows: list[Ev
     near = (days[0] - ONE_DAY, days[-1] + ONE_DAY)
     judged = warehouse.read("gold.slave_suggestion", RowFilter(finding["cluster"], between=near))
     named = judged.filter(pl.col("record_id").is_in(ids)).select("record_id", "diff_min", "diff_max", "memory")
-    texts = {record_id: distance_text(*numbers) for record_id, *numbers in named.collect().iter_rows()}
-    unknown = distance_text(None, None, None)
-    return [
-        replace(row, what=row.what + texts.get(row.row["record_id"], unknown)) if row.table_name == ROUTE else row
-        for row in rows
-    ]
+    texts = {record_id: distance_text(*numbers, words) for record_id, *numbers in named.collect().iter_rows()}
+    unknown = distance_text(None, None, None, words)
+
+    def with_distance(row: EvidenceRow) -> EvidenceRow:
+        more = texts.get(row.row["record_id"], unknown)
+        return replace(row, what=words.filled("{text}, {more}", text=row.what, more=more))
+
+    return [with_distance(row) if row.table_name == ROUTE else row for row in rows]
 
 
-def distance_text(least: int | None, most: int | None, memory: int | None) -> str:
-    """Return the distance of a read from the end of the commit log, in bytes, as the end of a text.
+def distance_text(least: int | None, most: int | None, memory: int | None, words: Language | None = None) -> str:
+    """Return the distance of a read from the end of the commit log, in bytes.
 
     >>> distance_text(1000, 2000, 500), distance_text(None, 2000, None)
-    (', 1,000 to 2,000 bytes behind, 500 in memory', ', distance not known')
+    ('1,000 to 2,000 bytes behind, 500 in memory', 'distance not known')
     """
+    filled = (words or in_english()).filled
     if least is None or most is None:
-        return ", distance not known"
-    return f", {least:,} to {most:,} bytes behind" + ("" if memory is None else f", {memory:,} in memory")
+        return filled("distance not known")
+    known = {"least": f"{least:,}", "most": f"{most:,}"}
+    if memory is None:
+        return filled("{least} to {most} bytes behind", **known)
+    return filled("{least} to {most} bytes behind, {memory} in memory", memory=f"{memory:,}", **known)
 
 
 def _named(warehouse: Warehouse, finding_id: str, cluster: str | None) -> tuple[dict[str, Any], dict[str, Any] | None]:
@@ -175,7 +191,7 @@ def _known_issues(warehouse: Warehouse, finding: dict[str, Any]) -> list[dict[st
     return plain_rows(of_day.filter(pl.col("finding_id") == finding["finding_id"]).sort("issue").collect())
 
 
-def _timeline(warehouse: Warehouse, finding: dict[str, Any]) -> list[tuple[str, str]]:
+def _timeline(warehouse: Warehouse, finding: dict[str, Any], words: Language | None) -> list[tuple[str, str]]:
     """Return the steps of the failover that the finding is about, in words."""
     if finding["kind"] not in OF_FAILOVERS or finding["from_ts"] is None or not warehouse.exists(STEPS):
         return []
@@ -185,7 +201,7 @@ def _timeline(warehouse: Warehouse, finding: dict[str, Any]) -> list[tuple[str, 
     if finding["kind"] == "slow_failover":  # begins when the late step was due
         here = begun <= finding["from_ts"]
     steps = rows.filter(here, pl.col("broker_id") == finding["broker_id"]).collect()
-    return timeline_lines(plain_rows(steps.filter(pl.col("outage_ts") == pl.col("outage_ts").max())))
+    return timeline_lines(plain_rows(steps.filter(pl.col("outage_ts") == pl.col("outage_ts").max())), words)
 
 
 def _short(value: Any) -> str:

@@ -11,7 +11,8 @@ from typing import Any
 import polars as pl
 
 from mqreplay.decode.kind import Phrase
-from mqreplay.report.evidence_words import Wording, alternatives, columns_in, filled
+from mqreplay.language.language import Language
+from mqreplay.report.evidence_words import Wording, alternatives, columns_in, joined
 
 # The outcome of a row. Rows with equal outcomes form one group, at any place and time.
 OUTCOME = frozenset(
@@ -44,7 +45,13 @@ class EvidenceGroup:
 
 
 def groups_of(
-    table: str, wording: Wording, rows: pl.DataFrame, begin: dt.datetime, *, is_near: bool
+    table: str,
+    wording: Wording,
+    rows: pl.DataFrame,
+    begin: dt.datetime,
+    words: Language | None = None,
+    *,
+    is_near: bool,
 ) -> list[EvidenceGroup]:
     """Return the rows of a finding that begins at ``begin``, grouped.
 
@@ -61,21 +68,21 @@ def groups_of(
     counted = rows.group_by(columns).agg(numbers) if columns else rows.select(numbers)
     made: dict[str, EvidenceGroup] = {}
     for row in counted.sort("_first", *columns, nulls_last=True).iter_rows(named=True):
-        text = outcome(wording, row)
+        text = outcome(wording, row, words)
         key = NUMBER.sub("…", PACKAGE.sub("", text))[:ALIKE]
         one = EvidenceGroup(table, text, row["_count"], row["_first"], row["_last"], row["_early"] or 0, is_near)
-        made[key] = one if key not in made else _joined(made[key], one, key)
+        made[key] = one if key not in made else _merged(made[key], one, key)
     return list(made.values())
 
 
-def outcome(wording: Wording, row: Mapping[str, Any]) -> str:
+def outcome(wording: Wording, row: Mapping[str, Any], words: Language | None = None) -> str:
     """Return what came of a row, without its place and time; "" for a table that has no outcome.
 
     >>> wording = Wording("ts", ("pull of {topic}", "{judgement}: {reason}"))
     >>> outcome(wording, {"topic": "T", "judgement": "differ", "reason": "refused"})
     'differ: refused'
     """
-    return ", ".join(text for phrase in _phrases(wording) if (text := filled(phrase, row)))
+    return joined(_phrases(wording), row, words)
 
 
 def _phrases(wording: Wording) -> list[Phrase]:
@@ -87,7 +94,7 @@ def _columns(phrase: Phrase) -> set[str]:
     return {name for text in alternatives(phrase) for name in columns_in(text)}
 
 
-def _joined(one: EvidenceGroup, other: EvidenceGroup, key: str) -> EvidenceGroup:
+def _merged(one: EvidenceGroup, other: EvidenceGroup, key: str) -> EvidenceGroup:
     firsts = [ts for ts in (one.first_ts, other.first_ts) if ts is not None]
     lasts = [ts for ts in (one.last_ts, other.last_ts) if ts is not None]
     return replace(

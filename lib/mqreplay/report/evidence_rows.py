@@ -13,6 +13,7 @@ import polars as pl
 from mqreplay.lake.row_filter import RowFilter
 from mqreplay.lake.table_files import polars_schema
 from mqreplay.lake.warehouse import Warehouse
+from mqreplay.language.language import Language, in_english
 from mqreplay.report.evidence_groups import EvidenceGroup, groups_of
 from mqreplay.report.evidence_words import Wording, what, who, wording_of
 
@@ -66,13 +67,20 @@ class _Key:
 
 
 def evidence_of(
-    warehouse: Warehouse, cluster: str, findings: Iterable[Mapping[str, Any]], limit: int = LIMIT, whole: bool = False
+    warehouse: Warehouse,
+    cluster: str,
+    findings: Iterable[Mapping[str, Any]],
+    limit: int = LIMIT,
+    whole: bool = False,
+    words: Language | None = None,
 ) -> dict[str, EvidenceRows]:
     """Return the rows of evidence of each finding, by finding_id: at most ``limit`` each.
 
     ``findings`` are rows of gold.finding of one cluster, as dicts. Each table is read once for all of them. Rows have
-    the columns that their text needs, or all columns of their table (``whole``).
+    the columns that their text needs, or all columns of their table (``whole``). Their texts are in the language
+    ``words``; None: English.
     """
+    words = words or in_english()
     found: dict[str, EvidenceRows] = {}
     keys: dict[tuple[str, tuple[str, ...]], list[_Key]] = defaultdict(list)
     for finding in findings:
@@ -90,9 +98,9 @@ def evidence_of(
             continue
         unknown = sorted(set(names) - set(warehouse.contracts[table].arrow_schema.names))
         if unknown:  # of a finding of a user's package
-            _add_unknown(found, table, unknown, wanted)
+            _add_unknown(found, table, unknown, wanted, words)
         else:
-            _add_rows(found, _Table(warehouse, cluster, table, names, whole), wanted, limit)
+            _add_rows(found, _Table(warehouse, cluster, table, names, whole), wanted, limit, words)
     for each in found.values():
         each.groups.sort(key=lambda group: (-group.count, group.first_ts or LAST, group.table_name))
         each.rows.sort(key=lambda row: (row.ts or LAST, row.table_name))  # stable: rows of a table are sorted
@@ -165,24 +173,28 @@ class _Table:
         return (pl.col(self.wording.instant) <= end) & (ended >= begin)
 
 
-def _add_rows(found: dict[str, EvidenceRows], table: _Table, keys: Sequence[_Key], limit: int) -> None:
+def _add_rows(found: dict[str, EvidenceRows], table: _Table, keys: Sequence[_Key], limit: int, words: Language) -> None:
     rows = table.rows(keys)
     if table.whole:
         begins = {key.finding_id: key.begin + AROUND for key in keys if key.begin != FIRST}
         for finding_id, of_finding in rows.group_by(FINDING):
             begin = begins.get(str(finding_id[0]), FIRST)
-            groups = groups_of(table.name, table.wording, of_finding, begin, is_near=table.near)
+            groups = groups_of(table.name, table.wording, of_finding, begin, words, is_near=table.near)
             found[str(finding_id[0])].groups += groups
     for finding_id, count in rows.group_by(FINDING).len().rows():
         found[finding_id].total += count
     for row in rows.group_by(FINDING, maintain_order=True).head(limit).iter_rows(named=True):
         ts = row[table.wording.instant] if table.wording.instant else None
         shown = {name: row[name] for name in table.shown}
-        found[row[FINDING]].rows.append(EvidenceRow(table.name, ts, who(row), what(table.wording, row), shown))
+        about, text = who(row, words), what(table.wording, row, words)
+        found[row[FINDING]].rows.append(EvidenceRow(table.name, ts, about, text, shown))
 
 
-def _add_unknown(found: dict[str, EvidenceRows], table: str, columns: Sequence[str], keys: Sequence[_Key]) -> None:
-    text = f"evidence that cannot be read: the table has no column {', '.join(columns)}"
+def _add_unknown(
+    found: dict[str, EvidenceRows], table: str, columns: Sequence[str], keys: Sequence[_Key], words: Language
+) -> None:
+    template = "evidence that cannot be read: the table has no column {columns}"
+    text = words.filled(template, columns=", ".join(columns))
     for finding_id in dict.fromkeys(key.finding_id for key in keys):
         found[finding_id].total += 1
         found[finding_id].rows.append(EvidenceRow(table, None, "", text, {}))

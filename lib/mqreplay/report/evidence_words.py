@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import datetime as dt
+import functools
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,6 +12,8 @@ from typing import Any
 
 from mqreplay.decode.kind import OFFSETS, ON_BROKER, QUEUE, Phrase
 from mqreplay.decode.kinds import FILE_KINDS
+from mqreplay.language.language import Language, in_english
+from mqreplay.report.evidence_values import value_text
 
 WHO: Phrase = (
     "{client_id}, group {consumer_group}",
@@ -20,9 +23,11 @@ WHO: Phrase = (
     "{source_name}",
     "{path}",
 )
-LONGEST = 160  # characters of one value
-MOST = 12  # items of a list
 ZERO_IS_NOTHING = frozenset({"reconsume_times", "redelivered_max"})
+# Columns with texts, not names: a language translates their values.
+IN_WORDS = frozenset(
+    ("actual", "cause", "change", "detail", "expected", "flow_control", "judgement", "kind", "listed", "reason")
+)
 NOT_SHOWN = frozenset({"cluster", "day", "source_digest", "record_id"})
 
 
@@ -236,23 +241,30 @@ def wording_of(table: str, columns: Sequence[str]) -> Wording:
     return Wording(instant, tuple(f"{name} {{{name}}}" for name in shown))
 
 
-def who(row: Mapping[str, Any]) -> str:
+def who(row: Mapping[str, Any], words: Language | None = None) -> str:
     """Return whom a row is about: a client and its group, a broker, or a file.
 
     >>> who({"client_id": "c1", "consumer_group": "g"}), who({"broker_name": "b", "broker_id": 0})
     ('c1, group g', 'b-0')
     """
-    return filled(WHO, row)
+    return filled(WHO, row, words)
 
 
-def what(wording: Wording, row: Mapping[str, Any]) -> str:
+def what(wording: Wording, row: Mapping[str, Any], words: Language | None = None) -> str:
     """Return what a row says, in one line.
 
     >>> row = {"previous_offset": 1200, "new_offset": 35, "broker_name": "b", "queue_id": 2, "topic": "T"}
     >>> what(WORDINGS["silver.offset_change"], row)
     'offset 1,200 -> 35, queue b/2 of T'
     """
-    return ", ".join(text for phrase in wording.phrases if (text := filled(phrase, row)))
+    return joined(wording.phrases, row, words)
+
+
+def joined(phrases: Sequence[Phrase], row: Mapping[str, Any], words: Language | None = None) -> str:
+    """Return the phrases with the values of a row, in one line; those without all their values are left out."""
+    words = words or in_english()
+    texts = [text for phrase in phrases if (text := filled(phrase, row, words))]
+    return functools.reduce(lambda text, more: words.filled("{text}, {more}", text=text, more=more), texts or [""])
 
 
 def columns_in(text: str) -> list[str]:
@@ -264,68 +276,34 @@ def columns_in(text: str) -> list[str]:
     return [name for _, name, _, _ in Formatter().parse(text) if name]
 
 
-def filled(phrase: Phrase, row: Mapping[str, Any]) -> str:
-    """Return the phrase with the values of a row; "" if none of its texts has all of them."""
+def filled(phrase: Phrase, row: Mapping[str, Any], words: Language | None = None) -> str:
+    """Return the phrase with the values of a row; "" if none of its texts has all of them.
+
+    A language has a template for each text, without the formats of its fields.
+    """
+    words = words or in_english()
     for text in alternatives(phrase):
-        values = {name: row.get(name) for name in columns_in(text)}
+        template, forms = _template(text)
+        values = {name: row.get(name) for name in forms}
         if all(value is not None and value != "" for value in values.values()) and not (
             ZERO_IS_NOTHING & values.keys() and 0 in values.values()
         ):
-            return text.format_map({name: _text(value) for name, value in values.items()})
+            texts = {name: value_text(each, words, translated=name in IN_WORDS) for name, each in values.items()}
+            return words.filled(template).format_map({name: format(texts[name], form) for name, form in forms.items()})
     return ""
+
+
+@functools.cache
+def _template(text: str) -> tuple[str, Mapping[str, str]]:
+    """Return a text of a phrase without the formats of its fields, and these by column.
+
+    >>> _template("{size:,} of {kind}")
+    ('{size} of {kind}', {'size': ',', 'kind': ''})
+    """
+    forms = {name: form or "" for _, name, form, _ in Formatter().parse(text) if name}
+    return re.sub(r":[^{}]*}", "}", text), forms
 
 
 def alternatives(phrase: Phrase) -> tuple[str, ...]:
     """Return the texts of a phrase; the first one whose columns have values is used."""
     return (phrase,) if isinstance(phrase, str) else phrase
-
-
-def _text(value: Any) -> Any:
-    """Return a value as text; a number as it is, for the text it goes into may format it."""
-    if isinstance(value, (int, float)):
-        return value
-    if isinstance(value, dt.datetime):
-        return value.strftime("%H:%M:%S.%f")[:-3]
-    if isinstance(value, list):
-        return _list_text(value)
-    if isinstance(value, dict):
-        return _struct_text(value)
-    text = str(value)
-    return text if len(text) <= LONGEST else text[: LONGEST - 3] + "..."
-
-
-def _list_text(values: list[Any]) -> str:
-    """Return the items; those of the same topic behind its name.
-
-    >>> _list_text([{"topic": "T", "broker_name": "b", "queue_id": queue, "offset": 7} for queue in (0, 1)])
-    'T b/0 to offset 7, b/1 to offset 7'
-    >>> _list_text([]), _list_text(list(range(14)))
-    ('none', '0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11 ... (14 in all)')
-    """
-    texts, before = [], None
-    for value in values[:MOST]:
-        topic = value.get("topic") if isinstance(value, dict) and "queue_id" in value else None
-        texts.append(f"{topic} {_text(value)}" if topic not in (None, before) else str(_text(value)))
-        before = topic
-    cut = ", ".join(texts) or "none"
-    return cut if len(values) <= MOST else f"{cut} ... ({len(values)} in all)"
-
-
-def _struct_text(value: dict[str, Any]) -> str:
-    """Return a queue, a subscription or a group with its subscriptions; of any other struct all its values.
-
-    >>> _struct_text({"group_name": "g", "subscriptions": [{"topic": "T", "sub_string": "A || B"}]})
-    'g subscribes to T (A || B)'
-    >>> _struct_text({"broker_name": "b", "queue_id": 1, "consumer_offset": 130, "broker_offset": 120})
-    'b/1 at 130 of 120'
-    """
-    if "queue_id" in value:
-        queue, offset = f"{value.get('broker_name')}/{value['queue_id']}", value.get("offset")
-        if "consumer_offset" in value:
-            return f"{queue} at {value['consumer_offset']:,} of {value['broker_offset']:,}"
-        return queue if offset is None else f"{queue} to offset {offset:,}"
-    if "group_name" in value:
-        return f"{value['group_name']} subscribes to {_list_text(value.get('subscriptions') or [])}"
-    if "sub_string" in value:
-        return f"{value.get('topic')} ({value['sub_string']})"
-    return " ".join(str(_text(each)) for each in value.values() if each is not None)[:LONGEST]

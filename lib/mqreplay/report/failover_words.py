@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from mqreplay.language.language import Language, in_english
-from mqreplay.quantity import counted
 
 # What each step says of one and of several name servers, clients or groups, in the order of a failover.
 STEPS: Mapping[str, tuple[str, str]] = {
@@ -45,29 +44,36 @@ def step_words(step: str, number: int, words: Language | None = None, *, happene
     return filled(many, n=number) if number > 1 and many else filled(one)
 
 
-def timeline_lines(rows: Iterable[Mapping[str, Any]]) -> list[tuple[str, str]]:
+def timeline_lines(rows: Iterable[Mapping[str, Any]], words: Language | None = None) -> list[tuple[str, str]]:
     """Return the lines of a timeline, each a time and its text: rows of a step with one reason are one line."""
     grouped: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
     for row in sorted(rows, key=lambda row: (row["ts"], list(STEPS).index(row["step"]), _who(row) or "")):
         key = tuple(row[name] for name in ("outage_ts", "step", "happened", "judgement", "reason"))
         grouped.setdefault(key, []).append(row)
-    return [_line(each) for each in grouped.values()]
+    return [_line(each, words or in_english()) for each in grouped.values()]
 
 
-def _line(rows: Sequence[Mapping[str, Any]]) -> tuple[str, str]:
+def _line(rows: Sequence[Mapping[str, Any]], words: Language) -> tuple[str, str]:
     first, last = rows[0], rows[-1]
-    when = _time(first["ts"]) if first["ts"] == last["ts"] else f"{_time(first['ts'])} to {_time(last['ts'])}"
-    words = step_words(first["step"], len(rows), happened=first["happened"])
+    when = _time(first["ts"])
+    if first["ts"] != last["ts"]:
+        when = words.filled("{begin} to {end}", begin=when, end=_time(last["ts"]))
+    text = step_words(first["step"], len(rows), words, happened=first["happened"])
     names = [name for row in rows if (name := _who(row))]
     if 0 < len(names) <= NAMED or (names and first["judgement"] == "differ"):
-        words += f" ({', '.join(names[:NAMED])}{', ...' if len(names) > NAMED else ''})"
+        named = f"{', '.join(names[:NAMED])}{', ...' if len(names) > NAMED else ''}"
+        text = words.filled("{step} ({names})", step=text, names=named)
     amount = sum(row["amount"] or 0 for row in rows)
     if amount:
-        words += f", {counted(amount, AMOUNTS[first['step']])}"
+        text = words.filled("{text}, {more}", text=text, more=words.counted(amount, AMOUNTS[first["step"]]))
     due = [row["expected_to"] for row in rows if row["expected_to"] is not None]
-    limit = f", allowed until {_time(max(due))}" if due else ""
-    judged = f"; {first['judgement']}{limit}" if first["judgement"] else ""
-    return when, f"{words}{judged}: {first['reason']}"
+    values = {"step": text, "judgement": words.text(first["judgement"] or ""), "reason": words.text(first["reason"])}
+    if not first["judgement"]:
+        return when, words.filled("{step}: {reason}", **values)
+    if not due:
+        return when, words.filled("{step}; {judgement}: {reason}", **values)
+    until = _time(max(due))
+    return when, words.filled("{step}; {judgement}, allowed until {until}: {reason}", until=until, **values)
 
 
 def _who(row: Mapping[str, Any]) -> str | None:
