@@ -27,15 +27,14 @@ def print_estate(console: Console, outcomes: list[Outcome], where: str, words: L
 
     ``where`` is the warehouse as a shell takes it.
     """
-    named = max(len(printable(each.cluster)) for each in outcomes)
+    named = max(cell_len(printable(each.cluster)) for each in outcomes)
     levelled = Counter(each.level for each in outcomes)
-    counts = ", ".join(words.text(f"{levelled[level]} {level}") for level in ORDER if levelled[level])
+    counts = words.text(", ").join(words.text(f"{levelled[level]} {level}") for level in ORDER if levelled[level])
     console.print(Text("\n" + words.filled("{n} clusters: {counts}", n=len(outcomes), counts=counts), "bold"))
     for each in sorted(outcomes, key=lambda each: (ORDER.index(each.level), each.cluster)):
-        name = f"{printable(each.cluster):{min(named, 40)}}"
-        level = words.text(each.level)
-        level += " " * max(1, 9 - cell_len(level))
-        line = Text.assemble((level, LEVELS[each.level]), (name, "bold"), "  ", _summary(each, words))
+        name = padded(printable(each.cluster), min(named, 40))
+        level = padded(words.text(each.level), 8)
+        line = Text.assemble((f"{level} ", LEVELS[each.level]), (name, "bold"), "  ", _summary(each, words))
         console.print(line, soft_wrap=True)
     report = next((each.report for each in outcomes if each.report), None)
     if report is not None:
@@ -47,13 +46,23 @@ def print_estate(console: Console, outcomes: list[Outcome], where: str, words: L
         console.print(Text(words.text(f"All {counted(total, 'finding')}: {command}")), soft_wrap=True)
 
 
+def padded(text: str, width: int) -> str:
+    """Return a text with spaces up to ``width`` cells of a terminal; a Chinese character takes two.
+
+    >>> padded("ok", 4), padded("严重", 4)
+    ('ok  ', '严重')
+    """
+    return text + " " * max(0, width - cell_len(text))
+
+
 def _summary(outcome: Outcome, words: Language) -> str:
     counts = Counter(str(finding["severity"]) for finding in outcome.findings)
     found = [words.text(f"{counts[word]:,} {NOUNS[word][counts[word] > 1]}") for word in NOUNS if counts[word]]
-    parts = [", ".join(found) or words.text("no findings")]
+    comma = words.text(", ")
+    parts = [comma.join(found) or words.text("no findings")]
     open_ = [str(each["name"]) for each in outcome.coverage if each["state"] == "not judged"]
     if open_:
-        parts.append(words.filled("not judged: {names}", names=", ".join(map(words.text, open_))))
+        parts.append(words.filled("not judged: {names}", names=comma.join(map(words.text, open_))))
     if outcome.failed_expectations:
         parts.append(words.text(f"{counted(len(outcome.failed_expectations), 'expectation')} failed"))
-    return printable("; ".join(parts))
+    return printable(words.text("; ").join(parts))

@@ -33,8 +33,8 @@ def print_evidence(console: Console, explanation: Explanation, limit: int, words
     for row in evidence.rows:
         when = _clock(row.ts)
         table = (f"{printable(row.table_name):22}", "cyan")
-        what = words.text(row.what)
-        text = f"{words.text(row.who)}: {what}" if row.who and what else words.text(row.who) or what
+        both = words.filled("{text}: {more}", text=row.who, more=row.what)
+        text = both if row.who and row.what else row.who or row.what
         line = Text.assemble("  ", (f"{when:12}", "dim"), "  ", table, "  ", printable(text))
         console.print(line, soft_wrap=True)  # one line a row, for grep
 
@@ -89,7 +89,7 @@ def _print_groups(console: Console, evidence: EvidenceRows, words: Language) -> 
     width = len(f"{max(group.count for group in groups):,}")
     for group in groups[:MOST_GROUPS]:
         table = (f"{printable(group.table_name):22}", "cyan")
-        text = f"  {words.text(_span(group))}  {printable(words.text(group.text))}".rstrip()
+        text = f"  {_span(group, words)}  {printable(group.text)}".rstrip()
         console.print(Text.assemble(f"  {group.count:>{width},} x ", table, text), soft_wrap=True)
     left = groups[MOST_GROUPS:]
     if left:
@@ -98,9 +98,9 @@ def _print_groups(console: Console, evidence: EvidenceRows, words: Language) -> 
         console.print(Text(f"  {others}", "dim"))
 
 
-def _span(group: EvidenceGroup) -> str:
+def _span(group: EvidenceGroup, words: Language) -> str:
     first, last = _clock(group.first_ts), _clock(group.last_ts)
-    return first if first == last else f"{first} to {last}"
+    return first if first == last else words.filled("{begin} to {end}", begin=first, end=last)
 
 
 def _clock(ts: dt.datetime | None) -> str:

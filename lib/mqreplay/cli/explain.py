@@ -13,10 +13,11 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from mqreplay.cli.estate_lines import padded
 from mqreplay.cli.evidence_text import of_total, print_evidence
 from mqreplay.cli.explanation import Explanation, explain
 from mqreplay.cli.page_line import print_page
-from mqreplay.cli.terminal import COLOURS, note_interruption, padded
+from mqreplay.cli.terminal import COLOURS, note_interruption
 from mqreplay.cli.time_span import time_span
 from mqreplay.errors import InputError
 from mqreplay.language.language import Language, in_english
@@ -44,12 +45,13 @@ def print_explanation(
         raise InputError(f"--limit is {limit}; give 0 or more rows")
     note_interruption(warehouse)
     limit = LIMIT if limit is None else limit
-    explanation = explain(warehouse, finding_id, cluster, limit)
+    explanation = explain(warehouse, finding_id, cluster, limit, None if as_json else words)
     if as_json:
         print(json_text(as_plain(explanation), indent=1, default=plain_value))
     else:
         print_explained(explanation, limit, words)
-        print_page(warehouse, explanation.finding["cluster"], finding_id=explanation.finding["finding_id"])
+        finding = explanation.finding
+        print_page(warehouse, finding["cluster"], finding_id=finding["finding_id"], words=words)
 
 
 def as_plain(explanation: Explanation) -> dict[str, Any]:
@@ -83,7 +85,10 @@ def _without_evidence(finding: dict[str, Any]) -> dict[str, Any]:
 
 
 def print_explained(explanation: Explanation, limit: int, words: Language | None = None) -> None:
-    """Print an explanation as text. ``limit``: the rows of evidence that were asked for, at most."""
+    """Print an explanation, made in the language ``words``, as text.
+
+    ``limit``: the rows of evidence that were asked for, at most.
+    """
     words = words or in_english()
     console = Console(highlight=False)
     watch = explanation.watch
@@ -92,7 +97,7 @@ def print_explained(explanation: Explanation, limit: int, words: Language | None
     say = partial(_say, console, words)
     say("Watch", "" if watch is None else words.text(_watch_text(watch, explanation.is_judged)))
     say("Summary", words.text(explanation.finding["summary"]))
-    say("Rule", words.text(explanation.rule) + (f" ({explanation.follows})" if explanation.follows else ""))
+    say("Rule", words.text(explanation.rule) + (f" ({words.text(explanation.follows)})" if explanation.follows else ""))
     say("Confidence", f"{explanation.finding['confidence']:.0%}")
     say("Next", _advice(explanation.finding, explanation, words))
     for issue in explanation.known_issues:
@@ -117,7 +122,7 @@ def print_explained(explanation: Explanation, limit: int, words: Language | None
         console.print(Text(f"  {others}", "dim"))
     if explanation.timeline:
         console.print(Text(words.text("Timeline of the failover"), "bold"))
-        console.print(_table_of(explanation.timeline, words))
+        console.print(_table_of(explanation.timeline))
     print_evidence(console, explanation, limit, words)
 
 
@@ -125,10 +130,10 @@ def _advice(row: dict[str, Any], explanation: Explanation, words: Language) -> s
     return "`".join(advice_parts(words.text(str(row["advice"])), names_of(explanation.finding)))
 
 
-def _table_of(timeline: Iterable[tuple[str, str]], words: Language) -> Padding:
+def _table_of(timeline: Iterable[tuple[str, str]]) -> Padding:
     grid = Table.grid(padding=(0, 2))
     for when, what in timeline:
-        grid.add_row(Text(words.text(when), "dim"), Text(printable(words.text(what))))
+        grid.add_row(Text(when, "dim"), Text(printable(what)))
     return Padding(grid, (0, 0, 0, 2))
 
 

@@ -9,13 +9,12 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from rich.cells import cell_len
 from rich.console import Console
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from mqreplay.cli.estate_lines import LEVELS, print_estate
+from mqreplay.cli.estate_lines import LEVELS, padded, print_estate
 from mqreplay.cli.progress import Progress as Progress
 from mqreplay.cli.time_span import time_span
 from mqreplay.lake.existing import require_warehouse as require_warehouse  # for the command line, too
@@ -74,11 +73,12 @@ def _files(outcome: Outcome, words: Language) -> Text:
     seen = ["no files"]
     if states:
         seen = [f"{counted(files, 'file')}: {states[0]}", *states[1:]]
-    text = ", ".join(map(words.text, seen))
+    comma = words.text(", ")
+    text = comma.join(map(words.text, seen))
     if not outcome.quarantined:
         return Text(text)
     refused = words.text(f"{counted(outcome.quarantined, 'row')} in quarantine")
-    return Text.assemble(f"{text}, ", (refused, "yellow"))
+    return Text.assemble(text, comma, (refused, "yellow"))
 
 
 def _print_findings(console: Console, outcome: Outcome, where: str, words: Language) -> None:
@@ -137,11 +137,6 @@ def print_findings(
         console.print(words.text("No findings."))
 
 
-def padded(text: str, width: int) -> str:
-    """Return a text with spaces up to ``width`` cells of a terminal; a Chinese character takes two."""
-    return text + " " * max(0, width - cell_len(text))
-
-
 def _instant(value: Any) -> dt.datetime | None:
     """Return an instant, also one that is kept as text."""
     return dt.datetime.fromisoformat(value) if isinstance(value, str) else value
@@ -170,7 +165,8 @@ def _print_judged(console: Console, outcome: Outcome, words: Language) -> None:
     if outcome.helps:
         console.print(words.text("To judge more next time:"))
     for best, names in outcome.helps:
-        text = f"{words.text(best)}: {', '.join(map(words.text, names))}"
+        what = words.text(", ").join(map(words.text, names))
+        text = words.filled("{text}: {more}", text=words.text(best), more=what)
         console.print(Padding(Text(printable(text)), (0, 0, 0, 2)))
 
 
@@ -183,7 +179,7 @@ def _print_expectations(console: Console, outcome: Outcome, warehouse: str, word
         where = f"{row['table_name']}, {row['day']}" if row["day"] else row["table_name"]
         broken, seen = row["unexpected_count"], row["unexpected_sample"]
         # One about a table as a whole is broken by no row: what was seen of the table tells why.
-        why = (
+        why = words.text(
             f"{broken} {'row breaks' if broken == 1 else 'rows break'} it"
             if broken is not None
             else seen or "reason unknown"
@@ -192,8 +188,9 @@ def _print_expectations(console: Console, outcome: Outcome, warehouse: str, word
         console.print(Text(f"  {text}", "red"), soft_wrap=True)
     if failed > SHOWN:
         query = "SELECT * FROM gold.validation_result WHERE NOT passed"
-        more = f'  ... and {failed - SHOWN} more: mqreplay sql "{query}" --warehouse {warehouse}'
-        console.print(Text(more), soft_wrap=True)
+        command = f'mqreplay sql "{query}" --warehouse {warehouse}'
+        more = words.filled("... and {n} more: {command}", n=failed - SHOWN, command=command)
+        console.print(Text(f"  {more}"), soft_wrap=True)
 
 
 def note_interruption(warehouse: str) -> None:

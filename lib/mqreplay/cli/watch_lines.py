@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.text import Text
 
-from mqreplay.cli.terminal import COLOURS, padded
+from mqreplay.cli.estate_lines import padded
+from mqreplay.cli.terminal import COLOURS
 from mqreplay.findings.shape import place_text
 from mqreplay.language.language import Language
 from mqreplay.printable import printable

@@ -1,0 +1,149 @@
+"""What commands print about the sample with --lang zh: no English sentence is left, and columns are aligned."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from rich.cells import cell_len
+
+from language.chinese import ZH
+from mqreplay.cli.command_line import main
+from mqreplay.cli.estate_lines import padded
+from mqreplay.cli.explain import _watch_text
+from mqreplay.cli.terminal import print_outcome
+from mqreplay.findings.every import KINDS
+from mqreplay.lake.warehouse import Warehouse
+from mqreplay.report.evidence_rows import evidence_of
+from night.made_nights import judge_archive
+
+SENTENCE = re.compile(r"(?<![\w.#-])[a-z]+(?: [a-z]+){2,}(?![\w-])")
+# Names, commands, and errors as programs wrote them.
+RAW = re.compile(
+    r"`[^`]*`|mqreplay \w.*|(?:错误|没有应答|被拒绝|响应码 \d+)：.*|mqadmin [^，。；]*|SELECT .*|应答 \d+：[^，]*"
+    r"|\b(\w+)：\1: .*"  # why a file or line is in quarantine
+)
+# Beginnings of lines that are not translated yet.
+NOT_YET = ("VERDICT",)
+CONFIDENT = "置信度"
+RECORDINGS = ("polled-5.3.3", "outages-5.3.3", "resets-4.9.7")
+FOUND = re.compile(r"^(?:严重|警告|提示) ")
+
+
+@pytest.fixture(autouse=True)
+def _terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Set a terminal in which no text is wrapped."""
+    monkeypatch.setenv("COLUMNS", "20000")
+    monkeypatch.setenv("NO_COLOR", "1")
+
+
+def english(text: str) -> list[str]:
+    """Return the lines with three and more English words in a row that no program, file or recording has."""
+    lines = [line for line in text.splitlines() if not line.startswith(NOT_YET)]
+    return [line for line in lines if SENTENCE.search(RAW.sub("", line))]
+
+
+def test_findings(night: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["findings", "--warehouse", night.root, "--lang", "zh"]) == 0
+    out = capsys.readouterr().out
+    assert english(out) == []
+    heads = [line for line in out.splitlines() if FOUND.search(line)]
+    assert len(heads) == sum(len(outcome.findings) for outcome in night.outcomes.values())
+    kinds = [max(line.find(f" {kind} ") for kind in KINDS) for line in heads]
+    assert {cell_len(line[:at]) for line, at in zip(heads, kinds, strict=True)} == {8}, "kinds begin in one column"
+
+
+def test_explain_a_finding_of_each_kind(night: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    found = {str(f["kind"]): str(f["finding_id"]) for each in night.outcomes.values() for f in each.findings}
+    assert len(found) > 20
+    for finding_id in found.values():
+        assert main(["explain", finding_id, "--warehouse", night.root, "--lang", "zh"]) == 0
+        out = capsys.readouterr().out
+        assert CONFIDENT in out
+        assert english(out) == []
+
+
+def test_the_outcome_of_each_cluster(night: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    for outcome in night.outcomes.values():
+        print_outcome([outcome], "nightly", night.root, ZH)
+        out = capsys.readouterr().out
+        assert english(out.replace(f"{ZH.text(outcome.verdict)}\n", "VERDICT\n")) == []
+        assert "下次要判断更多：" in out
+        assert "校验：" in out
+
+
+def test_the_outcome_of_several_clusters(night: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    print_outcome(list(night.outcomes.values()), "nightly", night.root, ZH)
+    out = capsys.readouterr().out
+    assert english(out) == []
+    lines = [(line, name) for line in out.splitlines() for name in night.outcomes if f" {name} " in line]
+    assert {cell_len(line[: line.index(name)]) for line, name in lines} == {9}, "names of clusters begin in one column"
+    assert len(lines) == len(night.outcomes)
+
+
+def test_findings_as_a_table_and_for_other_programs(night: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    for form in ("md", "junit", "sarif"):
+        assert main(["findings", "--warehouse", night.root, "--format", form, "--lang", "zh"]) == 0
+        assert "严重" in (out := capsys.readouterr().out) or form != "md"
+        assert "2026-11-21" in out
+    for form in ("json", "csv"):
+        assert main(["findings", "--warehouse", night.root, "--format", form]) == 0
+        before = capsys.readouterr().out
+        assert main(["findings", "--warehouse", night.root, "--format", form, "--lang", "zh"]) == 0
+        assert capsys.readouterr().out == before, "tables are in English"
+
+
+def test_explain_in_json_is_in_english(night: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    finding_id = next(str(f["finding_id"]) for f in next(iter(night.outcomes.values())).findings)
+    texts = []
+    for lang in ("en", "zh"):
+        assert main(["explain", finding_id, "--warehouse", night.root, "--json", "--lang", lang]) == 0
+        texts.append(capsys.readouterr().out)
+    assert texts[0] == texts[1]
+
+
+def assert_translated(root: str) -> None:
+    """Assert that the reasons of a warehouse and its rows of evidence are in Chinese."""
+    warehouse = Warehouse(root)
+    for name in warehouse.contracts:
+        if not name.startswith("gold.") or not warehouse.exists(name):
+            continue
+        rows = warehouse.read(name)
+        if "reason" in rows.collect_schema().names():
+            reasons = rows.select(pl.col("reason").unique().drop_nulls()).collect()["reason"]
+            assert [text for text in reasons if text and not ZH.knows(text)] == [], name
+    findings = warehouse.read("gold.finding").collect().to_dicts()
+    assert findings
+    for cluster in {finding["cluster"] for finding in findings}:
+        here = [finding for finding in findings if finding["cluster"] == cluster]
+        shown = evidence_of(warehouse, cluster, here, 20, whole=True, words=ZH)
+        texts = [row.what for each in shown.values() for row in each.rows]
+        texts += [group.text for each in shown.values() for group in each.groups]
+        assert texts
+        assert [text for text in texts if SENTENCE.search(RAW.sub("", text))] == []
+
+
+def test_rows_of_the_sample_are_translated(night: Any) -> None:
+    assert_translated(night.root)
+
+
+@pytest.mark.parametrize("recording", RECORDINGS)
+def test_rows_of_a_recording_are_translated(recording: str, tmp_path: Path) -> None:
+    assert_translated(judge_archive(recording, tmp_path).root)
+
+
+def test_what_watch_knows_is_translated() -> None:
+    ts = dt.datetime(2026, 11, 24, 1, 2, 3)
+    open_ = {"closed_ts": None, "first_seen_ts": ts, "last_seen_ts": ts, "undetermined_since": ts}
+    closed = {"closed_ts": ts, "closed_reason": "no evidence of it for 60 s after a gap in the recording"}
+    for text in (_watch_text(open_, is_judged=False), _watch_text(closed, is_judged=True)):
+        assert ZH.knows(text)
+        assert not re.search("[a-z]{2,}", ZH.text(text).replace("nightly", ""))
+
+
+def test_a_text_is_padded_to_cells_of_the_terminal() -> None:
+    assert [cell_len(padded(text, 9)) for text in ("严重", "critical", "严重critical", "无法判断")] == [9, 9, 12, 9]
