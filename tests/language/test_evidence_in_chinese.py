@@ -139,6 +139,6 @@ def test_a_timeline_with_names_amounts_and_limits_in_chinese() -> None:
 
 
 def test_distances_in_chinese() -> None:
-    assert distance_text(1000, 2000, 500, ZH) == "落后 1,000 至 2,000 字节，内存阈值 500"
-    assert distance_text(1000, 2000, None, ZH) == "落后 1,000 至 2,000 字节"
-    assert distance_text(None, None, None, ZH) == "落后的距离未知"
+    assert distance_text(1000, 2000, 500, words=ZH) == "落后 1,000 至 2,000 字节，内存阈值 500"
+    assert distance_text(1000, 2000, None, words=ZH) == "落后 1,000 至 2,000 字节"
+    assert distance_text(None, None, None, words=ZH) == "落后的距离未知"

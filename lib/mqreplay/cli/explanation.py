@@ -123,8 +123,8 @@ def _with_distances(
     near = (days[0] - ONE_DAY, days[-1] + ONE_DAY)
     judged = warehouse.read("gold.slave_suggestion", RowFilter(finding["cluster"], between=near))
     named = judged.filter(pl.col("record_id").is_in(ids)).select("record_id", "diff_min", "diff_max", "memory")
-    texts = {record_id: distance_text(*numbers, words) for record_id, *numbers in named.collect().iter_rows()}
-    unknown = distance_text(None, None, None, words)
+    texts = {record_id: distance_text(*numbers, words=words) for record_id, *numbers in named.collect().iter_rows()}
+    unknown = distance_text(None, None, None, words=words)
 
     def with_distance(row: EvidenceRow) -> EvidenceRow:
         more = texts.get(row.row["record_id"], unknown)
@@ -133,7 +133,7 @@ def _with_distances(
     return [with_distance(row) if row.table_name == ROUTE else row for row in rows]
 
 
-def distance_text(least: int | None, most: int | None, memory: int | None, words: Language | None = None) -> str:
+def distance_text(least: int | None, most: int | None, memory: int | None, *, words: Language | None = None) -> str:
     """Return the distance of a read from the end of the commit log, in bytes.
 
     >>> distance_text(1000, 2000, 500), distance_text(None, 2000, None)

@@ -182,7 +182,7 @@ def _print_expectations(console: Console, outcome: Outcome, warehouse: str, word
         why = words.text(
             f"{broken} {'row breaks' if broken == 1 else 'rows break'} it"
             if broken is not None
-            else seen or "reason unknown"
+            else str(seen or "reason unknown")
         )
         text = printable(f"{where}: {row['expectation']} {row['arguments']}: {why}")
         console.print(Text(f"  {text}", "red"), soft_wrap=True)
