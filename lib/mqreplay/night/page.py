@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 
 from mqreplay.lake.warehouse import Warehouse
+from mqreplay.language.language import ENGLISH
 from mqreplay.moment.instant import Recorded
 from mqreplay.moment.night_states import night_states
 from mqreplay.report.collect import collect
@@ -12,10 +13,13 @@ from mqreplay.report.data import ReportData
 from mqreplay.report.pictures.night import recorded_nights
 
 
-def page_data(warehouse: Warehouse, cluster: str, since: dt.date | None = None) -> ReportData:
-    """Read what the page of a cluster needs of the days from ``since`` on; of all days if it is None."""
+def page_data(warehouse: Warehouse, cluster: str, since: dt.date | None = None, lang: str = ENGLISH) -> ReportData:
+    """Read what the page of a cluster needs of the days from ``since`` on; of all days if it is None.
+
+    ``lang`` is the language of its pictures, one of LANGUAGES.
+    """
     nights = recorded_nights(warehouse, cluster)
     if not nights:
-        return collect(warehouse, cluster, since)
+        return collect(warehouse, cluster, since, lang=lang)
     states = night_states(Recorded(warehouse, cluster, nights[-1].first, nights[-1].last))
-    return collect(warehouse, cluster, since, states)
+    return collect(warehouse, cluster, since, states, lang)

@@ -6,6 +6,8 @@ import base64
 import datetime as dt
 import functools
 import hashlib
+import json
+import re
 from importlib.resources import files
 from typing import Any
 
@@ -13,11 +15,13 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from mqreplay import __version__
-from mqreplay.language.language import ENGLISH, LANG_TAGS, language
-from mqreplay.quantity import counted
+from mqreplay.language.language import ENGLISH, LANG_TAGS, Language, in_english, language
 from mqreplay.report.coverage import NAMES, most_helpful
+from mqreplay.report.cursor.json_text import in_html
 from mqreplay.report.cursor.places import COLUMNS, TITLES
-from mqreplay.report.data import CAP, MOST_FINDINGS, SEVERITIES, ReportData, Row
+from mqreplay.report.data import CAP, MOST_FINDINGS, SEVERITIES, ReportData
+from mqreplay.report.evidence_rows import EvidenceRow
+from mqreplay.report.evidence_words import WHO, columns_in
 from mqreplay.report.finding_tree import nested
 from mqreplay.report.known_issue import known_issue_text
 from mqreplay.report.place_anchor import Place
@@ -33,23 +37,31 @@ PLACES = (
     ("client_id", "client"),
 )
 STYLES = ("style.css", "pictures.css", "cursor.css")
-SCRIPTS = ("report.js", "cursor.js", "timeline.js")
+SCRIPTS = ("words.js", "report.js", "cursor.js", "timeline.js")
 FILTERS = (("kind", "kind"), ("consumer_group", "group"), ("topic", "topic"), ("broker_name", "broker"))
 SIGNS = {"failed": "✕", "critical": "◆", "warning": "▲", "unknown": "?", "info": "●", "quiet": "✓", "none": "·"}
 
 
+SCRIPT_TEXT = re.compile(r'\bmqText\("([^"]+)"')
+
+
 def build_report(data: ReportData, lang: str = ENGLISH) -> str:
-    """Return the page of one cluster, self-contained, in one of LANGUAGES."""
+    """Return the page of one cluster, self-contained, in one of LANGUAGES.
+
+    Pictures, states and parts are in the language in which ``data`` was collected.
+    """
     findings = sorted(data.findings, key=lambda f: (SEVERITIES.index(f["severity"]), str(f["from_ts"] or "")))
     shown = findings[:MOST_FINDINGS]
     counts = {s: sum(f["severity"] == s for f in findings) for s in SEVERITIES}
     failed = [e for e in data.expectations if not e["passed"]]
     total = data.findings_total if data.findings_total is not None else len(findings)
+    words = language(lang)
     style, script = "".join(map(resource, STYLES)), "".join(map(resource, SCRIPTS))
     context: dict[str, Any] = {
         "data": data,
         "style": Markup(style),
         "script": Markup(script),
+        "script_words": script_words(script, words),
         "policy": policy(style, script),
         "roots": nested(shown, data.evidence, data.pictures, data.commands, data.known_issues),
         "tail": f"{data.of_cluster} --warehouse …",
@@ -57,7 +69,7 @@ def build_report(data: ReportData, lang: str = ENGLISH) -> str:
         "total": total,
         "choices": {key: sorted({str(f[key]) for f in shown if f[key] is not None}) for key, _ in FILTERS},
         "counts": counts,
-        "headline": headline(counts, level(findings, data.coverage)),
+        "headline": headline(counts, level(findings, data.coverage), words),
         "level": level(findings, data.coverage),
         "verdict": verdict(findings, data.coverage),
         "helps": most_helpful(data.coverage),
@@ -66,18 +78,18 @@ def build_report(data: ReportData, lang: str = ENGLISH) -> str:
         "undetermined": sum(each.undetermined for each in data.coverage),
         "day": one_day(data),
         "recorded": f"{clock(data.first_ts)} – {clock(data.last_ts, data.first_ts)}",
-        "lasted": lasting(data.first_ts, data.last_ts),
+        "lasted": lasting(data.first_ts, data.last_ts, words),
         "failed": failed,
         "held": [e for e in data.expectations if e["passed"]],
         "anchors": {part.place: part.anchor for part in data.parts},
         "drawn": {part.place: [p for p in data.pictures if part.place in p.places] for part in data.parts},
-        "sections": sections(data, total, len(failed)),
+        "sections": sections(data, total, len(failed), words),
     }
     page = environment(lang).get_template("report.html").render(context)
     return page.encode("utf-8", "replace").decode("utf-8")
 
 
-def headline(counts: dict[str, int], how_bad: str) -> str:
+def headline(counts: dict[str, int], how_bad: str, words: Language | None = None) -> str:
     """Return the title of the page: the counts of what went wrong.
 
     >>> headline({"critical": 0, "warning": 0, "info": 0}, "quiet")
@@ -86,8 +98,9 @@ def headline(counts: dict[str, int], how_bad: str) -> str:
     '1 critical finding, 2 warnings'
     """
     numbers = [(counts["critical"], "critical finding"), (counts["warning"], "warning")]
-    wrong = ", ".join(counted(count, words) for count, words in numbers if count)
-    return wrong or ("not everything was judged" if how_bad == "unknown" else "a quiet night")
+    words = words or in_english()
+    wrong = words.filled(", ").join(words.counted(count, noun) for count, noun in numbers if count)
+    return wrong or words.filled("not everything was judged" if how_bad == "unknown" else "a quiet night")
 
 
 def policy(style: str, script: str) -> str:
@@ -100,18 +113,23 @@ def _digest(text: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
-def sections(data: ReportData, findings: int, failed: int) -> list[tuple[str, str, str]]:
-    """Return the page's sections in order: name, title, and the words of the link. A template bears each name."""
+def sections(data: ReportData, findings: int, failed: int, words: Language) -> list[tuple[str, str, str]]:
+    """Return the page's sections in order: name, title in English, and the text of the link.
+
+    A template bears each name.
+    """
+    counted = words.counted
+    broken = words.filled("{expectations} failed", expectations=counted(failed, "expectation"))
     seen = sum(f["files"] for f in data.files)
     all_ = [
         ("findings", "Findings", counted(findings, "finding")),
         ("pictures", "The night in pictures", counted(sum(p.why_empty is None for p in data.pictures), "picture")),
-        ("places", "Groups, brokers and topics", "groups, brokers and topics"),
-        ("coverage", "What was judged", "what was judged"),
+        ("places", "Groups, brokers and topics", words.filled("groups, brokers and topics")),
+        ("coverage", "What was judged", words.filled("what was judged")),
         ("offsets", "Breaks of offsets", counted(data.breaks.total, "offset break")),
         ("gaps", "Missing evidence", counted(data.gaps.total, "gap")),
-        ("quarantine", "Quarantine", f"{number(data.quarantine.total)} in quarantine"),
-        ("expectations", "Expectations", f"{counted(failed, 'expectation')} failed" if failed else "expectations"),
+        ("quarantine", "Quarantine", words.filled("{n} in quarantine", n=number(data.quarantine.total))),
+        ("expectations", "Expectations", broken if failed else words.filled("expectations")),
         ("files", "Files", counted(seen, "file")),
     ]
     without = {"pictures": not data.pictures, "places": not data.parts}
@@ -125,8 +143,26 @@ def one_day(data: ReportData) -> dt.date | None:
     return data.first_ts.date()
 
 
-def _span_of(row: Row, known_day: dt.date | None = None) -> str:
-    return span(row["from_ts"], row["to_ts"], known_day)
+def script_words(script: str, words: Language) -> Markup | None:
+    """Return the texts of a script by their English texts, as JSON; None in English, which the script has."""
+    if words.name == ENGLISH:
+        return None
+    texts = {english: words.filled(english) for english in SCRIPT_TEXT.findall(script)}
+    return Markup(in_html(json.dumps(texts, ensure_ascii=False, separators=(",", ":"))))
+
+
+def who(row: EvidenceRow, words: Language) -> str:
+    """Return whom a row of evidence is about. Names stay: only the word "group" before one is translated.
+
+    >>> row = {"client_id": "c1", "consumer_group": "g"}
+    >>> who(EvidenceRow("silver.pull", None, "c1, group g", "", row), in_english())
+    'c1, group g'
+    """
+    for text in WHO:
+        names = {name: row.row.get(name) for name in columns_in(text)}
+        if "consumer_group" in names and text.format_map(names) == row.who:
+            return words.filled(text, **names)
+    return row.who
 
 
 @functools.cache
@@ -142,6 +178,10 @@ def environment(lang: str = ENGLISH) -> Environment:
     In templates ``_("English {n}", n=...)`` is a text of the page, and ``value|tr`` one that was made elsewhere.
     """
     words = language(lang)
+
+    def text(english: str, **values: object) -> str:
+        return words.filled(english, **{name: visible(value) for name, value in values.items()})
+
     environment = Environment(
         loader=PackageLoader("mqreplay.report", "templates"),
         autoescape=True,
@@ -155,15 +195,16 @@ def environment(lang: str = ENGLISH) -> Environment:
         "known_issue": known_issue_text,
         "with_code": with_code,
         "number": number,
-        "counted": counted,
-        "span_of": _span_of,
+        "counted": words.counted,
+        "who": lambda row: who(row, words),
+        "span_of": lambda row, known_day=None: span(row["from_ts"], row["to_ts"], known_day, words),
         "clock": clock,
         "instant": instant,
         "iso": iso,
         "as_head": lambda text: (text, ""),
     }
     environment.globals |= {
-        "_": words.filled,
+        "_": text,
         "lang": LANG_TAGS[lang],
         "version": __version__,
         "cap": CAP,

@@ -11,6 +11,7 @@ import polars as pl
 
 from mqreplay.lake.last_day import of_last_day
 from mqreplay.lake.warehouse import Warehouse
+from mqreplay.language.language import ENGLISH, Language, language
 from mqreplay.report.coverage import coverage
 from mqreplay.report.cursor.json_text import json_text
 from mqreplay.report.cursor.places import group_order, parts_of
@@ -34,11 +35,16 @@ COUNTS = ("rows_in", "rows_out", "rows_quarantined", "rows_duplicate")
 
 
 def collect(
-    warehouse: Warehouse, cluster: str, since: dt.date | None = None, states: NightStates | None = None
+    warehouse: Warehouse,
+    cluster: str,
+    since: dt.date | None = None,
+    states: NightStates | None = None,
+    lang: str = ENGLISH,
 ) -> ReportData:
     """Read what the page needs of the days from ``since`` on; of all days if it is None.
 
-    ``states`` are those of the last night; without them, the page has no cursor and no parts.
+    ``states`` are those of the last night; without them, the page has no cursor and no parts. Pictures and parts are
+    made in the language ``lang``; rows stay in English.
     """
     here = Window(warehouse, cluster, since).read
     files = _files(here("bronze.source_file"))
@@ -46,7 +52,8 @@ def collect(
     shown = findings[:MOST_FINDINGS]
     first = [row["first_ts"] for row in files if row["first_ts"] is not None]
     last = [row["last_ts"] for row in files if row["last_ts"] is not None]
-    drawn = pictures(warehouse, cluster, shown)
+    words = language(lang)
+    drawn = pictures(warehouse, cluster, shown, words)
     return ReportData(
         cluster=cluster,
         since=since,
@@ -58,7 +65,7 @@ def collect(
         known_issues=_rows(of_last_day(here("gold.known_issue"), "finding_id", "issue").sort("finding_id", "issue")),
         coverage=coverage(warehouse, cluster, since),
         pictures=drawn,
-        **({} if states is None else _night(states, shown, drawn)),
+        **({} if states is None else _night(states, shown, drawn, words)),
         judgements=_judgements(here("gold.judgement")),
         breaks=_breaks(here("gold.offset_continuity")),
         gaps=_gaps(here("gold.replay_gap")),
@@ -88,15 +95,15 @@ def _findings(findings: pl.LazyFrame) -> tuple[list[Row], int]:
     return kept.head(MOST).to_dicts(), kept.height
 
 
-def _night(states: NightStates, findings: list[Row], drawn: Sequence[Picture]) -> dict[str, Any]:
+def _night(states: NightStates, findings: list[Row], drawn: Sequence[Picture], words: Language) -> dict[str, Any]:
     """Return the states of the night, its parts, and what-if commands of its findings."""
     night = NightSpan(states.night.first, states.night.last)
     here = [finding for finding in findings if touches(finding, night)]
-    parts = parts_of(states, findings, [place for picture in drawn for place in picture.places])
+    parts = parts_of(states, findings, [place for picture in drawn for place in picture.places], words)
     anchors = {part.place: part.anchor for part in parts}
     commands = {finding["finding_id"]: finding_commands(finding, states) for finding in here}
     return {
-        "states": json_text(states, group_order(states, here), here, anchors),
+        "states": json_text(states, group_order(states, here), here, anchors, words),
         "parts": parts,
         "commands": {finding_id: made for finding_id, made in commands.items() if made},
     }

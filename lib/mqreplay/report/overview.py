@@ -15,9 +15,8 @@ from markupsafe import Markup
 from mqreplay.lake.last_day import of_last_day
 from mqreplay.lake.row_filter import RowFilter
 from mqreplay.lake.warehouse import Warehouse
-from mqreplay.language.language import ENGLISH
-from mqreplay.quantity import counted
-from mqreplay.report.build import environment, policy, resource
+from mqreplay.language.language import ENGLISH, Language, in_english, language
+from mqreplay.report.build import environment, policy, resource, script_words
 from mqreplay.report.data import SEVERITIES, Row
 
 LEVELS: Final = ("failed", "critical", "warning", "unknown", "info", "quiet")  # the worst first
@@ -63,11 +62,12 @@ class NightCell:
     counts: Mapping[str, int]
     href: str | None
 
-    @property
-    def words(self) -> str:
-        """What a screen reader says, and the tooltip."""
-        found = ", ".join(f"{self.counts[word]} {word}" for word in SEVERITIES if self.counts.get(word))
-        return f"{self.day}: {found or ('no findings' if self.level == 'quiet' else 'not judged')}"
+    def text(self, words: Language) -> str:
+        """Return what a screen reader says, and the tooltip."""
+        counts = [(self.counts.get(word, 0), word) for word in SEVERITIES]
+        found = words.filled(", ").join(words.counted(count, word, word) for count, word in counts if count)
+        none = words.filled("no findings" if self.level == "quiet" else "not judged")
+        return words.filled("{day}: {counts}", day=self.day, counts=found or none)
 
 
 @dataclass(frozen=True)
@@ -171,21 +171,27 @@ def _night_on_page(row: ClusterRow, finding: Row) -> str | None:
     return f"{row.page}#severity=critical,warning&from={day}T00:00:00&to={day}T23:59:59"
 
 
-def headline(clusters: Sequence[ClusterRow]) -> str:
+def headline(clusters: Sequence[ClusterRow], words: Language | None = None) -> str:
     """Return one sentence on all clusters.
 
     >>> headline([ClusterRow("a", level="critical"), ClusterRow("b", level="quiet"), ClusterRow("c", level="quiet")])
     '3 clusters: 1 critical, 2 quiet'
     """
+    words = words or in_english()
     states = Counter(row.state for row in clusters)
-    words = {"warning": "with warnings", "unknown": "not judged in full", "info": "for information"}
-    text = ", ".join(f"{states[word]} {words.get(word, word)}" for word in LEVELS if states[word])
-    return f"{counted(len(clusters), 'cluster')}: {text}" if text else "no clusters"
+    named = {"warning": "with warnings", "unknown": "not judged in full", "info": "for information"}
+    counts = [words.filled(f"{{n}} {named.get(level, level)}", n=states[level]) for level in LEVELS if states[level]]
+    if not counts:
+        return words.filled("no clusters")
+    clusters_ = words.counted(len(clusters), "cluster")
+    return words.filled("{clusters}: {counts}", clusters=clusters_, counts=words.filled(", ").join(counts))
 
 
 def build_overview(data: Overview, lang: str = ENGLISH) -> str:
     """Return the page, self-contained, in one of LANGUAGES."""
-    style, script = resource("style.css") + resource("overview.css"), resource("overview.js")
+    words = language(lang)
+    style = resource("style.css") + resource("overview.css")
+    script = resource("words.js") + resource("overview.js")
     worst = min((row.state for row in data.clusters), key=LEVELS.index, default="unknown")
     page = (
         environment(lang)
@@ -194,10 +200,12 @@ def build_overview(data: Overview, lang: str = ENGLISH) -> str:
             data=data,
             style=Markup(style),
             script=Markup(script),
+            script_words=script_words(script, words),
             policy=policy(style, script),
-            headline=headline(data.clusters),
+            headline=headline(data.clusters, words),
             level="failed" if data.failed else worst,
             shown_of_night=SHOWN_OF_NIGHT,
+            cell_text=lambda cell: cell.text(words),
         )
     )
     return page.encode("utf-8", "replace").decode("utf-8")

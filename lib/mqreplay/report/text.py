@@ -9,6 +9,7 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
+from mqreplay.language.language import Language, in_english
 from mqreplay.report.next_step import advice_parts
 
 # Zero-width joiners are part of words and of emoji; other invisible characters only mislead.
@@ -74,7 +75,12 @@ def iso(value: dt.datetime | None) -> str:
     return "" if value is None else value.strftime("%Y-%m-%dT%H:%M:%S")
 
 
-def span(begin: dt.datetime | None, end: dt.datetime | None, known_day: dt.date | None = None) -> str:
+def span(
+    begin: dt.datetime | None,
+    end: dt.datetime | None,
+    known_day: dt.date | None = None,
+    words: Language | None = None,
+) -> str:
     """From and to, with the day once if it is one, and not at all if the reader knows it.
 
     >>> span(dt.datetime(2026, 11, 21, 2), dt.datetime(2026, 11, 21, 3))
@@ -85,15 +91,15 @@ def span(begin: dt.datetime | None, end: dt.datetime | None, known_day: dt.date 
     'since 2026-11-21 02:00:00.000'
     """
     if begin is None or end is None:
-        word, known = ("since", begin) if end is None else ("until", end)
-        return f"{word} {instant(known)}" if known else "–"
+        text, known = ("since {instant}", begin) if end is None else ("until {instant}", end)
+        return (words or in_english()).filled(text, instant=instant(known)) if known else "–"
     if begin.date() != end.date():
         return f"{instant(begin)} – {instant(end)}"
     text = instant(begin) if begin == end else f"{instant(begin)} – {instant(end)[DAY:]}"
     return text[DAY:] if begin.date() == known_day else text
 
 
-def lasting(begin: dt.datetime | None, end: dt.datetime | None) -> str:
+def lasting(begin: dt.datetime | None, end: dt.datetime | None, words: Language | None = None) -> str:
     """Return a duration in two units.
 
     >>> lasting(dt.datetime(2026, 11, 21), dt.datetime(2026, 11, 21, 1, 2, 3))
@@ -101,14 +107,15 @@ def lasting(begin: dt.datetime | None, end: dt.datetime | None) -> str:
     """
     if begin is None or end is None:
         return "–"
+    words = words or in_english()
     seconds = int((end - begin).total_seconds())
     sizes = (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
     parts = []
     for unit, size in sizes:
         if seconds >= size:
-            parts.append(f"{seconds // size} {unit}")
+            parts.append(words.filled(f"{{n}} {unit}", n=seconds // size))
             seconds %= size
-    return " ".join(parts[:2]) or "0 s"
+    return " ".join(parts[:2]) or words.filled("{n} s", n=0)
 
 
 def with_code(text: str, names: Mapping[str, str] | None = None) -> Markup:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from mqreplay.language.language import Language
 from mqreplay.report.cursor.places import broker_words
 from mqreplay.report.data import SEVERITIES, Row
 from mqreplay.report.place_anchor import Place
@@ -17,12 +18,18 @@ if TYPE_CHECKING:
 MOST_GROUPS = 200
 
 
-def json_text(states: NightStates, order: Sequence[str], findings: Sequence[Row], anchors: Mapping[Place, str]) -> str:
+def json_text(
+    states: NightStates,
+    order: Sequence[str],
+    findings: Sequence[Row],
+    anchors: Mapping[Place, str],
+    words: Language | None = None,
+) -> str:
     """Return the states as JSON without characters that end an element of HTML.
 
     ``order`` has the groups, the most interesting first. f: the first instant (ms since 1970), n: ms until the last
     one, s: ms of a slot, b: brokers, g: groups, m: groups left out, o: findings. Names come with the ids of their
-    parts on the page.
+    parts on the page. ``words`` has the language of the roles of brokers.
     """
     shown = [states.groups[name] for name in order[:MOST_GROUPS]]
     content: dict[str, Any] = {
@@ -30,14 +37,22 @@ def json_text(states: NightStates, order: Sequence[str], findings: Sequence[Row]
         "n": states.last,
         "s": states.slot,
         "b": [
-            [visible(broker_words(*broker)), anchors.get(Place("broker", broker[0]), ""), steps]
+            [visible(broker_words(*broker, words)), anchors.get(Place("broker", broker[0]), ""), steps]
             for broker, steps in states.brokers.items()
         ],
         "g": [_group(group, anchors) for group in shown],
         "m": len(order) - len(shown),
         "o": [_finding(states, finding) for finding in findings if finding["from_ts"] is not None],
     }
-    text = json.dumps(content, separators=(",", ":"))
+    return in_html(json.dumps(content, separators=(",", ":")))
+
+
+def in_html(text: str) -> str:
+    """Return JSON without characters that end an element of HTML.
+
+    >>> in_html('{"a":"</template>"}')
+    '{"a":"\\\\u003c/template\\\\u003e"}'
+    """
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 

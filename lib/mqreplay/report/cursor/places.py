@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from mqreplay.quantity import counted
+from mqreplay.language.language import Language, in_english
 from mqreplay.report.data import Row
 from mqreplay.report.place_anchor import Place, anchor
 from mqreplay.report.text import clock, number
@@ -59,13 +59,17 @@ class Part:
         return anchor(self.place)
 
 
-def broker_words(name: str, broker_id: int) -> str:
+def broker_words(name: str, broker_id: int, words: Language | None = None) -> str:
     """Return a broker's name and role.
 
     >>> broker_words("broker-a", 0), broker_words("broker-a", 1)
     ('broker-a master', 'broker-a slave 1')
     """
-    return f"{name} master" if broker_id == 0 else f"{name} slave {broker_id}"
+    return f"{name} {_role(broker_id, words or in_english())}"
+
+
+def _role(broker_id: int, words: Language) -> str:
+    return words.filled("master" if broker_id == 0 else "slave {broker_id}", broker_id=broker_id)
 
 
 def group_order(states: NightStates, findings: Sequence[Row]) -> list[str]:
@@ -75,8 +79,14 @@ def group_order(states: NightStates, findings: Sequence[Row]) -> list[str]:
     return list(dict.fromkeys([*marked, *others]))
 
 
-def parts_of(states: NightStates, findings: Sequence[Row], drawn: Iterable[Place] = ()) -> list[Part]:
-    """Return the parts: places in pictures first, then those with findings, then the rest, up to MOST_PARTS a kind."""
+def parts_of(
+    states: NightStates, findings: Sequence[Row], drawn: Iterable[Place] = (), words: Language | None = None
+) -> list[Part]:
+    """Return the parts: places in pictures first, then those with findings, then the rest, up to MOST_PARTS a kind.
+
+    ``words`` has the language of their texts.
+    """
+    words = words or in_english()
     wanted: dict[str, dict[str, list[Row]]] = {kind: {} for kind in COLUMNS}
     most = MOST_OF_MANY if len(findings) > MANY else MOST_PARTS
     for place in drawn:
@@ -97,30 +107,30 @@ def parts_of(states: NightStates, findings: Sequence[Row], drawn: Iterable[Place
             if len(wanted[kind]) < most:
                 wanted[kind].setdefault(name, [])
     draw = {"group": _group_part, "broker": _broker_part, "topic": _topic_part}
-    parts = [draw[kind](states, Part(Place(kind, name))) for kind in COLUMNS for name in wanted[kind]]
+    parts = [draw[kind](states, Part(Place(kind, name)), words) for kind in COLUMNS for name in wanted[kind]]
     for part in parts:
         part.findings = wanted[part.place.kind][part.place.name]
-        part.words += [counted(len(part.findings), "finding")] if part.findings else []
+        part.words += [words.counted(len(part.findings), "finding")] if part.findings else []
     return parts
 
 
-def _group_part(states: NightStates, part: Part) -> Part:
+def _group_part(states: NightStates, part: Part, words: Language) -> Part:
     name = part.place.name
     part.at = f"--group {shlex.quote(name)}"
     group = states.groups.get(name)
     if group is None:
         return part
     clients = {row["client_id"] for row in group.sessions}
-    part.words = [counted(len(clients), "member")] if group.members else []
-    part.words += [counted(sum(group.queues.values()), "queue")]
-    part.words += [f"lag up to {number(group.most_lag)}"] if group.most_lag else []
-    part.words += group.strategies if group.shares_queues else ["each member reads all queues"]
+    part.words = [words.counted(len(clients), "member")] if group.members else []
+    part.words += [words.counted(sum(group.queues.values()), "queue")]
+    part.words += [words.filled("lag up to {n}", n=number(group.most_lag))] if group.most_lag else []
+    part.words += group.strategies if group.shares_queues else [words.filled("each member reads all queues")]
     sessions = [
         [
             str(row["client_id"]),
             clock(row["from_ts"], states.night.last),
             clock(row["to_ts"], states.night.last),
-            HOW.get(row["ended"], "last sign of life"),
+            words.filled(HOW.get(row["ended"], "last sign of life")),
         ]
         for row in sorted(group.sessions, key=lambda row: (row["from_ts"], row["client_id"]))
     ]
@@ -129,8 +139,8 @@ def _group_part(states: NightStates, part: Part) -> Part:
         for (topic, broker), count in group.queues.items()
     ]
     part.tables = [
-        PartTable.of("Members", ["client", "from", "to", "how it ended"], [list(row) for row in sessions]),
-        PartTable.of("Queues", ["topic", "broker", "queues", "most lag of the topic", "lag at the end"], queues),
+        _table(words, "Members", ["client", "from", "to", "how it ended"], [list(row) for row in sessions]),
+        _table(words, "Queues", ["topic", "broker", "queues", "most lag of the topic", "lag at the end"], queues),
     ]
     return part
 
@@ -140,27 +150,27 @@ def _lag_words(group: GroupStates, topic: str) -> list[str]:
     return [number(max(known, default=None)), number(group.lag[topic][-1] if topic in group.lag else None)]
 
 
-def _broker_part(states: NightStates, part: Part) -> Part:
+def _broker_part(states: NightStates, part: Part, words: Language) -> Part:
     name = part.place.name
     quoted = shlex.quote(name)
     part.at = f"--broker {quoted}"
     ids = sorted(broker_id for known, broker_id in states.brokers if known == name)
     outages = [states.outages((name, broker_id)) for broker_id in ids]
-    roles = [broker_words(name, broker_id).removeprefix(f"{name} ") for broker_id in ids]
-    part.words = [" and ".join(roles)] if roles else []
-    part.words += [counted(sum(outages), "outage")] if any(outages) else []
+    roles = [_role(broker_id, words) for broker_id in ids]
+    part.words = [words.filled(" and ").join(roles)] if roles else []
+    part.words += [words.counted(sum(outages), "outage")] if any(outages) else []
     names = sorted({setting for broker_id in ids for setting in states.settings.get((name, broker_id), {})})
     values: list[list[Cell]] = [
         [setting, *(states.settings.get((name, broker_id), {}).get(setting, "–") for broker_id in ids)]
         for setting in names
     ]
-    heads = ["setting", *roles]
-    part.tables = [PartTable("Settings at the end of the night", heads, values)]
+    heads = [words.filled("setting"), *roles]
+    part.tables = [PartTable(words.filled("Settings at the end of the night"), heads, values)]
     part.commands = [f"mqreplay ready {quoted}"]
     return part
 
 
-def _topic_part(states: NightStates, part: Part) -> Part:
+def _topic_part(states: NightStates, part: Part, words: Language) -> Part:
     topic = part.place.name
     by_broker: dict[str, int] = {}
     readers: list[list[Cell]] = []
@@ -170,10 +180,16 @@ def _topic_part(states: NightStates, part: Part) -> Part:
             by_broker[broker] = max(by_broker.get(broker, 0), count)
         if held:
             readers.append([Place("group", group.name), number(sum(held.values())), *_lag_words(group, topic)])
-    part.words = [counted(sum(by_broker.values()), "queue"), counted(len(readers), "group")] if by_broker else []
+    part.words = (
+        [words.counted(sum(by_broker.values()), "queue"), words.counted(len(readers), "group")] if by_broker else []
+    )
     queues: list[list[Cell]] = [[Place("broker", broker), number(count)] for broker, count in sorted(by_broker.items())]
     part.tables = [
-        PartTable.of("Queues that groups read", ["broker", "queues"], queues),
-        PartTable.of("Groups", ["group", "queues", "most lag", "lag at the end"], readers),
+        _table(words, "Queues that groups read", ["broker", "queues"], queues),
+        _table(words, "Groups", ["group", "queues", "most lag", "lag at the end"], readers),
     ]
     return part
+
+
+def _table(words: Language, caption: str, heads: Sequence[str], rows: list[list[Cell]]) -> PartTable:
+    return PartTable.of(words.filled(caption), [words.filled(head) for head in heads], rows)

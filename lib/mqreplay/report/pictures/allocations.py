@@ -8,9 +8,8 @@ from itertools import pairwise
 
 import polars as pl
 
-from mqreplay.quantity import counted
 from mqreplay.report.data import Row
-from mqreplay.report.pictures.drawing import Drawing, at
+from mqreplay.report.pictures.drawing import FINDINGS_FIRST, Drawing, at, not_drawn
 from mqreplay.report.pictures.night import PictureData
 from mqreplay.report.pictures.owners import KINDS
 from mqreplay.report.pictures.picture import Picture
@@ -49,17 +48,18 @@ def draw_allocations(view: PictureData) -> Picture:
     findings = view.findings_of(KINDS)
     chosen, total = _chosen(changes, findings)
     if not chosen:
-        return Picture("allocation", TITLE, CAPTION, why_empty=WHY_EMPTY)
-    drawing = Drawing(TITLE, TimeScale(view.night))
+        return not_drawn(view, "allocation", TITLE, CAPTION, WHY_EMPTY)
+    drawing = Drawing(TITLE, TimeScale(view.night), words=view.words)
     rebalances = 0
     for pair in chosen:
         rows = changes.filter(pl.col("consumer_group") == pair[0], pl.col("topic") == pair[1])
         rebalances += _panel(drawing, pair, _columns(rows.to_dicts()), [f for f in findings if _concerns(f, pair)])
     drawing.legend([("p-kept", "queue kept"), ("p-got", "queue got"), ("p-lost", "queue released")])
+    counted = view.words.counted
     left = [counted(total - len(chosen), "other group and topic", "other groups and topics")]
     left = left if total > len(chosen) else []
     left += [counted(rebalances, "other rebalance")] if rebalances else []
-    cut = f"{' and '.join(left)} not drawn; those with findings come first." if left else None
+    cut = drawing.cut(left, FINDINGS_FIRST) if left else None
     return drawing.picture("allocation", TITLE, CAPTION, cut, SQL)
 
 
@@ -144,9 +144,9 @@ def _panel(drawing: Drawing, pair: Pair, columns: list[_Column], findings: list[
             previous = column.held.get(client, frozenset())
     drawing.y = top + min(len(clients), MOST_CLIENTS) * ROW + 3
     if len(clients) > MOST_CLIENTS:
-        drawing.text(
-            24, drawing.y + 10, f"and {counted(len(clients) - MOST_CLIENTS, 'more client')}", "p-t p-small p-dim"
-        )
+        more = drawing.words.counted(len(clients) - MOST_CLIENTS, "more client")
+        more = drawing.words.filled("and {clients}", clients=more)
+        drawing.text(24, drawing.y + 10, more, "p-t p-small p-dim")
         drawing.y += 16
     drawing.path(f"M8 {drawing.y:g}H{LEFT + PLOT}", "p-rule")
     return len(columns) - len(shown)
@@ -160,15 +160,16 @@ def _cell(
         return
     now, old = held or frozenset(), before if before is not None else held or frozenset()
     kept, got, lost = sorted(now & old), sorted(now - old), sorted(old - now)
-    words = f"{client} after {at(column.ts)}: {counted(len(now), 'queue')}"
-    words += "".join(
-        f"; {word} {', '.join(q[:20])}" for word, q in (("kept", kept), ("got", got), ("released", lost)) if q
-    )
+    filled, queues = drawing.words.filled, drawing.words.counted(len(now), "queue")
+    words = filled("{client} after {time}: {queues}", client=client, time=at(column.ts), queues=queues)
+    for text, each in (("; kept {queues}", kept), ("; got {queues}", got), ("; released {queues}", lost)):
+        words += filled(text, queues=", ".join(each[:20])) if each else ""
     if held is None:
-        words = f"{client} left the group; it released {', '.join(lost[:20])}"
+        words = filled("{client} left the group; it released {queues}", client=client, queues=", ".join(lost[:20]))
     boxes = [(css, q) for css, each in (("p-kept", kept), ("p-got", got), ("p-lost", lost)) for q in each]
     if client in column.differ:
-        drawing.rect(x - 3, y, min(width - 4, 112), ROW - 2, "p-differ", f"{words}. This differs from the strategy.")
+        differs = filled("{words}. This differs from the strategy.", words=words)
+        drawing.rect(x - 3, y, min(width - 4, 112), ROW - 2, "p-differ", differs)
     if len(boxes) > min(MOST_BOXES, (width - 8) // (BOX + 2)):
         change = "".join(f" {sign}{len(q)}" for sign, q in (("+", got), ("−", lost)) if q)
         drawing.add(
@@ -181,9 +182,8 @@ def _cell(
         )
         return
     if not boxes:
-        drawing.add(
-            '<text class="p-t p-small p-dim" x="{x}" y="{y}">none<title>{w}</title></text>', x=x, y=y + 11, w=words
-        )
+        shape = '<text class="p-t p-small p-dim" x="{x}" y="{y}">{none}<title>{w}</title></text>'
+        drawing.add(shape, x=x, y=y + 11, none=filled("none"), w=words)
     for i, (css, _) in enumerate(boxes):
         left = x + i * (BOX + 2)
         drawing.rect(left, y + 3, BOX, BOX, css, words)

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
-from mqreplay.quantity import counted
+from mqreplay.language.language import Language
 from mqreplay.report.data import Row
-from mqreplay.report.pictures.drawing import NIGHT_AXIS, Drawing, at
+from mqreplay.report.pictures.drawing import FINDINGS_FIRST, NIGHT_AXIS, Drawing, at, not_drawn
 from mqreplay.report.pictures.night import PictureData
 from mqreplay.report.pictures.picture import Picture
 from mqreplay.report.pictures.scales import LEFT, PLOT, TimeScale, text_width
@@ -39,19 +39,18 @@ class _Broker:
     served: list[tuple[dt.datetime, dt.datetime, int]] = field(default_factory=list)
     findings: list[Row] = field(default_factory=list)
 
-    @property
-    def role(self) -> str:
-        return "master" if self.broker_id == 0 else f"slave, id {self.broker_id}"
+    def role(self, words: Language) -> str:
+        return words.filled("master" if self.broker_id == 0 else "slave, id {broker_id}", broker_id=self.broker_id)
 
 
 def draw_brokers(view: PictureData) -> Picture:
     """Draw a row for each broker."""
     brokers = _brokers(view)
     if not brokers:
-        return Picture("brokers", TITLE, CAPTION, why_empty=WHY_EMPTY)
+        return not_drawn(view, "brokers", TITLE, CAPTION, WHY_EMPTY)
     shown = sorted(brokers, key=_badness)[:MOST_BROKERS]
     shown.sort(key=lambda b: (b.name, b.broker_id))
-    drawing = Drawing(TITLE, TimeScale(view.night))
+    drawing = Drawing(TITLE, TimeScale(view.night), words=view.words)
     for broker in shown:
         _draw_row(drawing, broker)
     drawing.time_axis(NIGHT_AXIS)
@@ -64,7 +63,7 @@ def draw_brokers(view: PictureData) -> Picture:
         ]
     )
     left_out = len(brokers) - len(shown)
-    cut = f"{counted(left_out, 'broker')} not drawn; those with findings come first." if left_out else None
+    cut = drawing.cut([view.words.counted(left_out, "broker")], FINDINGS_FIRST) if left_out else None
     return drawing.picture("brokers", TITLE, CAPTION, cut, SQL)
 
 
@@ -73,23 +72,27 @@ def _badness(broker: _Broker) -> tuple[bool, bool, str, int]:
 
 
 def _draw_row(drawing: Drawing, broker: _Broker) -> None:
-    top = drawing.y
+    top, filled = drawing.y, drawing.words.filled
+    role = broker.role(drawing.words)
     drawing.y += 3
     drawing.finding_strip(broker.findings)
     y = drawing.y + 2
     drawing.place("broker", broker.name, 8, y + 8, "p-t p-strong", LEFT - 20)
-    drawing.text(8, y + 23, broker.role, "p-t p-small p-dim")
+    drawing.text(8, y + 23, role, "p-t p-small p-dim")
     drawing.path(f"M{LEFT} {y + BAR / 2:g}H{LEFT + PLOT}", "p-unknown")
     for run in broker.runs:
         begin, end = drawing.times.x(run["begin"]), drawing.times.x(run["end"])
         width = max(end - begin, 2)
-        words = f"{at(run['begin'])} – {at(run['end'])}, {lasting(run['begin'], run['end'])}"
+        lasted = lasting(run["begin"], run["end"], drawing.words)
+        words = filled("{begin} – {end}, {lasted}", begin=at(run["begin"]), end=at(run["end"]), lasted=lasted)
         if run["up"]:
-            drawing.rect(begin, y, width, BAR, "p-up", f"{broker.name} ({broker.role}) answered {words}")
+            text = filled("{broker} ({role}) answered {span}", broker=broker.name, role=role, span=words)
+            drawing.rect(begin, y, width, BAR, "p-up", text)
         else:
-            drawing.rect(begin, y, width, BAR, "p-down", f"{broker.name} ({broker.role}) did not answer {words}")
+            text = filled("{broker} ({role}) did not answer {span}", broker=broker.name, role=role, span=words)
+            drawing.rect(begin, y, width, BAR, "p-down", text)
             drawing.hatch(begin, y, width, BAR, "p-hatch")
-            label = f"down {lasting(run['begin'], run['end'])}"
+            label = filled("down {lasted}", lasted=lasted)
             room = text_width(label, 12) + 8
             if width > room:
                 drawing.rect(begin + (width - room) / 2, y + 1, room, BAR - 2, "p-plate")
@@ -98,11 +101,19 @@ def _draw_row(drawing: Drawing, broker: _Broker) -> None:
                 )
         if run["restarted"]:
             x = max(begin, LEFT + 1)
-            drawing.path(f"M{x:g} {y - 1:g}v{BAR + 2}l6 -{(BAR + 2) / 2:g}Z", "p-restart", f"{broker.name} restarted")
+            text = filled("{broker} restarted", broker=broker.name)
+            drawing.path(f"M{x:g} {y - 1:g}v{BAR + 2}l6 -{(BAR + 2) / 2:g}Z", "p-restart", text)
     for since, until, pulls in broker.served:
         begin, end = drawing.times.x(since), drawing.times.x(until)
-        words = f"{counted(pulls, 'pull')} from {broker.name} ({broker.role}) in place of the master, {at(since)} –"
-        drawing.rect(begin, y + BAR + 3, max(end - begin, 3), 6, "p-over", f"{words} {at(until)}")
+        words = filled(
+            "{pulls} from {broker} ({role}) in place of the master, {begin} – {end}",
+            pulls=drawing.words.counted(pulls, "pull"),
+            broker=broker.name,
+            role=role,
+            begin=at(since),
+            end=at(until),
+        )
+        drawing.rect(begin, y + BAR + 3, max(end - begin, 3), 6, "p-over", words)
     drawing.y = max(y + BAR + 13, top + 34)
     drawing.path(f"M8 {drawing.y:g}H{LEFT + PLOT}", "p-rule")
 

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import datetime as dt
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from markupsafe import Markup
 
+from mqreplay.language.language import Language, in_english
 from mqreplay.report.data import Row
+from mqreplay.report.pictures.night import PictureData
 from mqreplay.report.pictures.picture import Picture
 from mqreplay.report.pictures.scales import LEFT, PLOT, WIDTH, TimeScale, shorten, text_width
 from mqreplay.report.place_anchor import Place, anchor
 from mqreplay.report.text import span, visible
 
+FINDINGS_FIRST = "{left} not drawn; those with findings come first."
 NIGHT_AXIS = 4  # where the grid of an axis of the whole night begins
 AXIS = 24  # height of the time axis
 STRIP = 13  # height of a line of finding marks
@@ -38,6 +42,7 @@ class Drawing:
     linked: bool = False
     timed: bool = False  # all of it lies on the time axis of the night
     severities: set[str] = field(default_factory=set)  # of the findings that are marked
+    words: Language = field(default_factory=in_english)  # of the texts; names stay as they are
 
     def add(self, template: str, **values: object) -> None:
         """Append an element; the values are escaped."""
@@ -76,8 +81,8 @@ class Drawing:
         place = Place(kind, name)
         self.places[place] = None
         self.linked = True
-        href = f"#{anchor(place)}"
-        self.add('<a class="p-place" href="{href}" aria-label="{kind} {name}">', href=href, kind=kind, name=name)
+        label = self.words.filled(f"{kind} {{name}}", name=name)
+        self.add('<a class="p-place" href="{href}" aria-label="{label}">', href=f"#{anchor(place)}", label=label)
         self.text(x, y, name, css, width)
         self.close_link()
 
@@ -91,8 +96,13 @@ class Drawing:
         """Begin a link to a finding; close_link ends it. The tooltip is the finding, or ``what``."""
         self.links[finding["finding_id"]] = None
         self.severities.add(finding["severity"])
-        words = what or f"{finding['severity']}: {finding['summary']} {span(finding['from_ts'], finding['to_ts'])} UTC"
-        self.open_anchor(f"#f-{finding['finding_id']}", words)
+        text = self.words.filled(
+            "{severity}: {summary} {span} UTC",
+            severity=self.words.filled(finding["severity"]),
+            summary=self.words.text(finding["summary"]),
+            span=span(finding["from_ts"], finding["to_ts"], words=self.words),
+        )
+        self.open_anchor(f"#f-{finding['finding_id']}", what or text)
 
     def open_anchor(self, href: str, words: str) -> None:
         """Begin a link within the page; close_link ends it."""
@@ -144,6 +154,10 @@ class Drawing:
         shape = '<path class="p-mark p-{severity}" transform="translate({x} {y})" d="{d}"/>'
         self.add(shape, severity=severity, x=x, y=y, d=MARKS[severity])
 
+    def cut(self, left: Sequence[str], why: str) -> str:
+        """Return what was not drawn, as a text of the page. ``left`` is translated, ``why`` has the field ``left``."""
+        return self.words.filled(why, left=self.words.listed(left))
+
     def time_axis(self, top: float) -> None:
         """Draw the time axis below everything that begins at ``top``, with a grid behind it."""
         grid: list[Markup] = []
@@ -154,12 +168,12 @@ class Drawing:
                 '<text class="p-t p-dim p-mid p-tick" x="{x}" y="{y}">{label}</text>', x=x, y=self.y + 17, label=label
             )
         self.add('<path class="p-axis" d="M{a} {y}H{b}"/>', a=LEFT, b=LEFT + PLOT, y=self.y)
-        self.text(8, self.y + 17, "time (UTC)", "p-t p-dim")
+        self.text(8, self.y + 17, self.words.filled("time (UTC)"), "p-t p-dim")
         self.parts[:0] = grid
         self.y += AXIS
 
     def legend(self, entries: list[tuple[str, str]]) -> None:
-        """Draw boxes of a class and their words, in as many lines as are needed, then the marks of findings."""
+        """Draw boxes of a class and their English words, in as many lines as are needed, then the marks of findings."""
         entries = [*entries, *((f"p-{word}", f"{word} finding") for word in MARKS if word in self.severities)]
         drawn = set(" ".join(re.findall('class="([^"]*)"', "".join(self.parts))).split())
         entries = [entry for entry in entries if entry[0].endswith("-box") or entry[0].split()[0] in drawn]
@@ -168,7 +182,8 @@ class Drawing:
         x, line = 8.0, 20
         self.y += 6
         self.parts.append(Markup('<g class="p-legend">'))
-        for css, words in entries:
+        for css, english in entries:
+            words = self.words.filled(english)
             width = 22 + text_width(words, 12) + 18
             if x + width > WIDTH and x > 8:
                 x, self.y = 8.0, self.y + line
@@ -192,23 +207,29 @@ class Drawing:
         css = "picture timed" if self.timed else "picture"
         head = Markup('<svg class="{}" viewBox="0 0 {} {:g}" role="{}" aria-label="{}">')
         return (
-            head.format(css, WIDTH, self.y, role, visible(self.label))
+            head.format(css, WIDTH, self.y, role, visible(self.words.filled(self.label)))
             + Markup("\n").join(self.parts)
             + Markup("</svg>")
         )
 
     def picture(self, name: str, title: str, caption: str, cut: str | None = None, sql: str = "") -> Picture:
-        """Return what was drawn as a picture of the page."""
+        """Return what was drawn as a picture of the page. Title and caption are in English, ``cut`` is translated."""
         return Picture(
             name,
-            title,
-            caption,
+            self.words.filled(title),
+            self.words.filled(caption),
             self.svg(),
             cut,
             sql=sql if cut else "",
             links=tuple(self.links),
             places=tuple(self.places),
         )
+
+
+def not_drawn(view: PictureData, name: str, title: str, caption: str, why_empty: str) -> Picture:
+    """Return a picture without data; ``why_empty`` says what would help. Texts are in English."""
+    filled = view.words.filled
+    return Picture(name, filled(title), filled(caption), why_empty=filled(why_empty))
 
 
 def at(moment: dt.datetime) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from mqreplay.lake.warehouse import Warehouse
+from mqreplay.language.language import Language, in_english
 from mqreplay.report.data import Row
 from mqreplay.report.pictures.allocations import draw_allocations
 from mqreplay.report.pictures.brokers import draw_brokers
@@ -30,15 +31,19 @@ OF_A_NIGHT: tuple[Callable[[PictureData], Picture], ...] = (
 )
 
 
-def pictures(warehouse: Warehouse, cluster: str, findings: Sequence[Row]) -> list[Picture]:
+def pictures(
+    warehouse: Warehouse, cluster: str, findings: Sequence[Row], words: Language | None = None
+) -> list[Picture]:
     """Return the pictures of the last night and of all nights side by side; none if nothing was recorded.
 
-    ``findings`` are the rows of gold.finding that the page shows: pictures link to these alone.
+    ``findings`` are the rows of gold.finding that the page shows: pictures link to these alone. ``words`` has the
+    language of the texts.
     """
     nights = recorded_nights(warehouse, cluster)
     if not nights:
         return []
-    view = PictureData.of_night(warehouse, cluster, nights[-1], findings)
+    words = words or in_english()
+    view = PictureData.of_night(warehouse, cluster, nights[-1], findings, words)
     drawn = [draw(view) for draw in OF_A_NIGHT]
-    side_by_side = draw_nights(nights, findings)
+    side_by_side = draw_nights(nights, findings, words)
     return drawn if side_by_side is None else [*drawn, side_by_side]

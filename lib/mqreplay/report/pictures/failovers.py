@@ -6,10 +6,9 @@ import datetime as dt
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from mqreplay.quantity import counted
 from mqreplay.report.data import Row
 from mqreplay.report.failover_words import STEPS, step_words
-from mqreplay.report.pictures.drawing import Drawing, at
+from mqreplay.report.pictures.drawing import Drawing, at, not_drawn
 from mqreplay.report.pictures.night import NightSpan, PictureData
 from mqreplay.report.pictures.picture import Picture
 from mqreplay.report.pictures.scales import LEFT, PLOT, TimeScale
@@ -37,9 +36,9 @@ def draw_failovers(view: PictureData) -> Picture:
     for row in rows:
         panels.setdefault((row["outage_ts"], row["broker_name"], row["broker_id"]), []).append(row)
     if not panels:
-        return Picture("failovers", TITLE, CAPTION, why_empty=WHY_EMPTY)
+        return not_drawn(view, "failovers", TITLE, CAPTION, WHY_EMPTY)
     chosen = sorted(sorted(panels, key=lambda each: _rank(each, panels[each]))[:MOST_FAILOVERS])
-    drawing = Drawing(TITLE, TimeScale(view.night))
+    drawing = Drawing(TITLE, TimeScale(view.night), words=view.words)
     for failover in chosen:
         _panel(drawing, failover, panels[failover], _findings(view, failover, panels[failover]))
     drawing.legend(
@@ -52,7 +51,8 @@ def draw_failovers(view: PictureData) -> Picture:
         ]
     )
     left = len(panels) - len(chosen)
-    cut = f"{counted(left, 'other failover')} not drawn; those with late steps come first." if left else None
+    late_first = "{left} not drawn; those with late steps come first."
+    cut = drawing.cut([view.words.counted(left, "other failover")], late_first) if left else None
     return drawing.picture("failovers", TITLE, CAPTION, cut, SQL)
 
 
@@ -76,7 +76,7 @@ def _panel(drawing: Drawing, failover: Failover, rows: list[Row], findings: list
     last = max(row["ts"] for row in rows)
     margin = (last - first) * MARGIN_SHARE + dt.timedelta(seconds=1)
     drawing.times = TimeScale(NightSpan(first - margin, last + margin))
-    role = "master" if broker_id == 0 else f"slave, id {broker_id}"
+    role = drawing.words.filled("master" if broker_id == 0 else "slave, id {broker_id}", broker_id=broker_id)
     drawing.y += 6
     drawing.place("broker", name, 8, drawing.y + 11, "p-t p-strong", LEFT - 20)
     drawing.text(LEFT, drawing.y + 11, role, "p-t p-dim", 200)
@@ -94,12 +94,14 @@ def _panel(drawing: Drawing, failover: Failover, rows: list[Row], findings: list
 
 def _lane(drawing: Drawing, step: str, rows: list[Row]) -> None:
     y = drawing.y + 3
-    drawing.text(8, y + 10, step.replace("_", " "), "p-t p-small", LEFT - 20)
+    filled = drawing.words.filled
+    drawing.text(8, y + 10, filled(step.replace("_", " ")), "p-t p-small", LEFT - 20)
     dues = [(row["expected_from"], row["expected_to"]) for row in rows if row["expected_to"] is not None]
     if dues:
         begin, end = min(each[0] for each in dues), max(each[1] for each in dues)
         x, right = drawing.times.x(begin), drawing.times.x(end)
-        words = f"allowed from {at(begin)} to {at(end)}, {lasting(begin, end)}"
+        lasted = lasting(begin, end, drawing.words)
+        words = filled("allowed from {begin} to {end}, {lasted}", begin=at(begin), end=at(end), lasted=lasted)
         drawing.rect(x, y, max(right - x, 2), BAR, "p-allowed", words)
     # Marks of clients at one place are one mark.
     places: dict[tuple[float, str], list[Row]] = {}
@@ -108,6 +110,8 @@ def _lane(drawing: Drawing, step: str, rows: list[Row]) -> None:
         if row["happened"] or row["judgement"] == "differ":
             places.setdefault((drawing.times.x(row["ts"]), css), []).append(row)
     for (x, css), here in places.items():
-        words = f"{at(here[0]['ts'])}: {step_words(step, len(here), happened=here[0]['happened'])}; {here[0]['reason']}"
+        text = step_words(step, len(here), drawing.words, happened=here[0]["happened"])
+        reason = drawing.words.text(here[0]["reason"])
+        words = filled("{time}: {step}; {reason}", time=at(here[0]["ts"]), step=text, reason=reason)
         drawing.rect(x - 3, y, 6, BAR, css, words)
     drawing.y += LANE

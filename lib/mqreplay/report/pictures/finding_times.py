@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from mqreplay.quantity import counted
 from mqreplay.report.data import Row
-from mqreplay.report.pictures.drawing import NIGHT_AXIS, Drawing
+from mqreplay.report.pictures.drawing import NIGHT_AXIS, Drawing, not_drawn
 from mqreplay.report.pictures.night import PictureData
 from mqreplay.report.pictures.picture import Picture
 from mqreplay.report.pictures.scales import LEFT, PLOT, TimeScale
@@ -23,8 +22,8 @@ def draw_finding_times(view: PictureData) -> Picture:
     for finding in view.findings:
         by_kind.setdefault(finding["kind"], []).append(finding)
     if not by_kind:
-        return Picture("when", TITLE, CAPTION, why_empty=WHY_EMPTY)
-    drawing = Drawing(TITLE, TimeScale(view.night))
+        return not_drawn(view, "when", TITLE, CAPTION, WHY_EMPTY)
+    drawing = Drawing(TITLE, TimeScale(view.night), words=view.words)
     left_out = sum(len(found) for found in list(by_kind.values())[MOST_KINDS:])
     for kind, found in list(by_kind.items())[:MOST_KINDS]:
         top = drawing.y
@@ -36,5 +35,6 @@ def draw_finding_times(view: PictureData) -> Picture:
         drawing.path(f"M8 {drawing.y:g}H{LEFT + PLOT}", "p-rule")
     drawing.time_axis(NIGHT_AXIS)
     drawing.legend([])
-    cut = f"{counted(left_out, 'finding')} not marked; the list below has them." if left_out else None
+    unmarked = "{left} not marked; the list below has them."
+    cut = drawing.cut([view.words.counted(left_out, "finding")], unmarked) if left_out else None
     return drawing.picture("when", TITLE, CAPTION, cut)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import polars as pl
 
-from mqreplay.quantity import counted
 from mqreplay.report.data import Row
-from mqreplay.report.pictures.drawing import NIGHT_AXIS, Drawing, at
+from mqreplay.report.pictures.drawing import NIGHT_AXIS, Drawing, at, not_drawn
 from mqreplay.report.pictures.night import PictureData
 from mqreplay.report.pictures.picture import Picture
 from mqreplay.report.pictures.queue_ends import ends_of_queues
@@ -35,24 +34,23 @@ def draw_lag(view: PictureData) -> Picture:
     lags = _lags(view, chosen) if chosen else {}
     drawn = [pair for pair in chosen if any(v is not None for v in lags.get(pair, []))]
     if not drawn:
-        return Picture("lag", TITLE, CAPTION, why_empty=WHY_EMPTY)
-    drawing = Drawing(TITLE, TimeScale(view.night))
+        return not_drawn(view, "lag", TITLE, CAPTION, WHY_EMPTY)
+    drawing = Drawing(TITLE, TimeScale(view.night), words=view.words)
     for group, topic in drawn:
         findings = [f for f in view.findings_of(consumer_group=group, topic=topic) if f["consumer_group"] is not None]
         _panel(drawing, view, (group, topic), lags[group, topic], findings)
     drawing.time_axis(NIGHT_AXIS)
     drawing.legend([])
     left_out = total - len(drawn)
-    cut = (
-        f"{counted(left_out, 'other group and topic', 'other groups and topics')} not drawn: those with findings, then "
-        "those with the greatest lag come first."
-    )
+    others = [view.words.counted(left_out, "other group and topic", "other groups and topics")]
+    cut = drawing.cut(others, "{left} not drawn: those with findings, then those with the greatest lag come first.")
     return drawing.picture("lag", TITLE, CAPTION, cut if left_out else None, SQL)
 
 
 def _panel(
     drawing: Drawing, view: PictureData, pair: tuple[str, str], lags: list[float | None], findings: list[Row]
 ) -> None:
+    filled = drawing.words.filled
     drawing.y += 5
     drawing.finding_strip(findings)
     top = drawing.y + 2
@@ -61,7 +59,7 @@ def _panel(
     peak = view.bucket_start(lags.index(most), SLOTS)
     drawing.place("group", pair[0], 8, top + 10, "p-t p-strong", LEFT - 50)
     drawing.place("topic", pair[1], 8, top + 25, "p-t p-small p-dim", LEFT - 50)
-    drawing.text(8, top + 40, f"{short(most)} at {at(peak)}", "p-t p-small", LEFT - 50)
+    drawing.text(8, top + 40, filled("{lag} at {time}", lag=short(most), time=at(peak)), "p-t p-small", LEFT - 50)
     drawing.add(
         '<text class="p-t p-small p-dim p-end" x="{x}" y="{y}">{t}</text>', x=LEFT - 6, y=top + 9, t=short(scale.high)
     )
@@ -72,7 +70,9 @@ def _panel(
     for run in _runs(rounded):
         area = f"{path_through(list(run))}V{top + HEIGHT:g}H{run[0][0]:g}Z"
         drawing.path(area, "p-area")
-    drawing.path(path_through(rounded), "p-line", f"{pair[0]} on {pair[1]}: at most {most:,.0f} messages at {at(peak)}")
+    text = "{group} on {topic}: at most {lag} messages at {time}"
+    words = filled(text, group=pair[0], topic=pair[1], lag=f"{most:,.0f}", time=at(peak))
+    drawing.path(path_through(rounded), "p-line", words)
     drawing.y = top + HEIGHT + 6
 
 

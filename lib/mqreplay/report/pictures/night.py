@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import polars as pl
 
 from mqreplay.lake.row_filter import RowFilter
 from mqreplay.lake.warehouse import Warehouse
+from mqreplay.language.language import Language, in_english
 from mqreplay.report.data import SEVERITIES, Row
 
 PAUSE = dt.timedelta(hours=2)  # a longer time without a record separates two nights
@@ -38,19 +39,27 @@ class NightSpan:
 
 @dataclass(frozen=True)
 class PictureData:
-    """Rows and findings of one cluster in one night."""
+    """Rows and findings of one cluster in one night, and the language of the pictures' texts."""
 
     warehouse: Warehouse
     cluster: str
     night: NightSpan
     findings: list[Row]
+    words: Language = field(default_factory=in_english)
 
     @classmethod
-    def of_night(cls, warehouse: Warehouse, cluster: str, night: NightSpan, findings: Iterable[Row]) -> PictureData:
+    def of_night(
+        cls,
+        warehouse: Warehouse,
+        cluster: str,
+        night: NightSpan,
+        findings: Iterable[Row],
+        words: Language | None = None,
+    ) -> PictureData:
         """Keep the findings that touch the night, the worst first."""
         here = [f for f in findings if touches(f, night)]
         here.sort(key=lambda f: (SEVERITIES.index(f["severity"]), f["from_ts"] or night.first, f["finding_id"]))
-        return cls(warehouse, cluster, night, here)
+        return cls(warehouse, cluster, night, here, words or in_english())
 
     def rows(self, table: str, ts: str) -> pl.LazyFrame:
         """Return the table's rows whose ``ts`` lies in the night."""

@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from markupsafe import Markup
 
-from mqreplay.quantity import counted
+from mqreplay.language.language import Language, in_english
 from mqreplay.report.data import SEVERITIES, Row
 from mqreplay.report.pictures.drawing import Drawing
 from mqreplay.report.pictures.night import NightSpan
@@ -26,7 +26,7 @@ ROW = 24
 BOX = Markup('<rect class="{}" x="{:g}" y="{:g}" width="{:g}" height="{}" rx="3"/>')
 
 
-def draw_nights(nights: Sequence[NightSpan], findings: Sequence[Row]) -> Picture | None:
+def draw_nights(nights: Sequence[NightSpan], findings: Sequence[Row], words: Language | None = None) -> Picture | None:
     """Draw a column for each night and a row for each kind; None if there are less than two nights."""
     if len(nights) < 2:
         return None
@@ -38,11 +38,13 @@ def draw_nights(nights: Sequence[NightSpan], findings: Sequence[Row]) -> Picture
         rank = SEVERITIES.index(finding["severity"])
         worst[finding["kind"]] = min(worst.get(finding["kind"], rank), rank)
     kinds = sorted(worst, key=lambda kind: (worst[kind], kind))
-    drawing = Drawing(TITLE, TimeScale(nights[-1]))
+    words = words or in_english()
+    drawing = Drawing(TITLE, TimeScale(nights[-1]), words=words)
     width = min(PLOT / len(nights), 130.0)
     middle = [LEFT + (i + 0.5) * width for i in range(len(nights))]
     for x, night in zip(middle, nights, strict=True):
-        for y, css, text in ((14, "p-strong", f"{night.last:%m-%d}"), (29, "p-dim", lasting(night.first, night.last))):
+        lasted = lasting(night.first, night.last, words)
+        for y, css, text in ((14, "p-strong", f"{night.last:%m-%d}"), (29, "p-dim", lasted)):
             drawing.add('<text class="p-t p-small p-mid {c}" x="{x}" y="{y}">{t}</text>', c=css, x=x, y=y, t=text)
     drawing.y = 36
     for kind in kinds[:MOST_KINDS]:
@@ -51,14 +53,14 @@ def draw_nights(nights: Sequence[NightSpan], findings: Sequence[Row]) -> Picture
             _cell(drawing, LEFT + i * width, width, kind, night, by_cell.get((kind, i), []))
         drawing.y += ROW
     totals = Counter(i for (_, i), found in by_cell.items() for _ in found)
-    drawing.text(8, drawing.y + 17, "all findings", "p-t p-strong")
+    drawing.text(8, drawing.y + 17, words.filled("all findings"), "p-t p-strong")
     for i, x in enumerate(middle):
         text = '<text class="p-t p-strong p-mid" x="{x}" y="{y}">{t}</text>'
         drawing.add(text, x=x, y=drawing.y + 17, t=totals[i])
     drawing.y += ROW + 4
     drawing.legend([])
     left_out = len(kinds) - MOST_KINDS
-    cut = f"{counted(left_out, 'other kind')} not drawn." if left_out > 0 else None
+    cut = drawing.cut([words.counted(left_out, "other kind")], "{left} not drawn.") if left_out > 0 else None
     return drawing.picture("nights", TITLE, CAPTION, cut, SQL)
 
 
@@ -73,7 +75,13 @@ def _cell(drawing: Drawing, x: float, width: float, kind: str, night: NightSpan,
         drawing.parts.append(BOX.format("p-none", x + 2, drawing.y + 2, width - 4, ROW - 4))
         return
     severity = min((f["severity"] for f in found), key=SEVERITIES.index)
-    words = f"{counted(len(found), 'finding')} of kind {kind} in the night of {night.name}, the worst: {severity}"
+    words = drawing.words.filled(
+        "{findings} of kind {kind} in the night of {night}, the worst: {severity}",
+        findings=drawing.words.counted(len(found), "finding"),
+        kind=kind,
+        night=night.name,
+        severity=drawing.words.filled(severity),
+    )
     href = f"#kind={quote(kind)}&from={night.first:%Y-%m-%dT%H:%M:%S}&to={night.last:%Y-%m-%dT%H:%M:%S}"
     drawing.open_anchor(href, words)
     drawing.severities.add(severity)

@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
-from mqreplay.quantity import counted
 from mqreplay.report.data import Row
-from mqreplay.report.pictures.drawing import NIGHT_AXIS, Drawing, at
+from mqreplay.report.pictures.drawing import NIGHT_AXIS, Drawing, at, not_drawn
 from mqreplay.report.pictures.night import PictureData
 from mqreplay.report.pictures.picture import Picture
 from mqreplay.report.pictures.queue_ends import ends_of_queues
@@ -50,14 +49,15 @@ def draw_offsets(view: PictureData) -> Picture:
     chosen, broken = _chosen(view, breaks)
     curves = _curves(view, chosen, breaks)
     if not curves:
-        return Picture("offsets", TITLE, CAPTION, why_empty=WHY_EMPTY)
-    drawing = Drawing(TITLE, TimeScale(view.night))
+        return not_drawn(view, "offsets", TITLE, CAPTION, WHY_EMPTY)
+    drawing = Drawing(TITLE, TimeScale(view.night), words=view.words)
     for curve in curves:
         _panel(drawing, view, curve)
     drawing.time_axis(NIGHT_AXIS)
     drawing.legend([("p-line-box", "committed offset"), ("p-end-box", "end of the queue"), ("p-break", "break")])
     left_out = broken - sum(bool(curve.breaks) for curve in curves)
-    cut = f"{counted(left_out, 'other queue')} with breaks not drawn." if left_out > 0 else None
+    left = [view.words.counted(left_out, "other queue")]
+    cut = drawing.cut(left, "{left} with breaks not drawn.") if left_out > 0 else None
     return drawing.picture("offsets", TITLE, CAPTION, cut, SQL)
 
 
@@ -148,7 +148,9 @@ def _panel(drawing: Drawing, view: PictureData, curve: _Curve) -> None:
     scale = ValueScale(low, high, top, HEIGHT)
     drawing.place("group", group, 8, top + 10, "p-t p-strong", LEFT - 60)
     drawing.place("topic", topic, 8, top + 26, "p-t p-small p-dim", LEFT - 60)
-    drawing.text(8, top + 42, f"{broker} queue {queue_id}", "p-t p-small p-dim", LEFT - 60)
+    filled = drawing.words.filled
+    queue = filled("{broker} queue {queue_id}", broker=broker, queue_id=queue_id)
+    drawing.text(8, top + 42, queue, "p-t p-small p-dim", LEFT - 60)
     for value, y in ((high, top + 9), (low, top + HEIGHT)):
         drawing.add('<text class="p-t p-small p-dim p-end" x="{x}" y="{y}">{t}</text>', x=LEFT - 6, y=y, t=short(value))
     drawing.path(f"M{LEFT} {top:g}H{LEFT + PLOT}M{LEFT} {top + HEIGHT:g}H{LEFT + PLOT}", "p-rule")
@@ -159,7 +161,8 @@ def _panel(drawing: Drawing, view: PictureData, curve: _Curve) -> None:
         x, y = drawing.times.x(ts), scale.y(offset)
         steps.append(f"H{x:g}V{y:g}" if steps else f"M{x:g} {y:g}")
     first, last = curve.points[0][1], curve.points[-1][1]
-    words = f"{group} on {topic}, {broker} queue {queue_id}: from {number(first)} to {number(last)}"
+    text = "{group} on {topic}, {queue}: from {first} to {last}"
+    words = filled(text, group=group, topic=topic, queue=queue, first=number(first), last=number(last))
     drawing.path("".join(steps) + f"H{drawing.times.x(view.night.last):g}", "p-line", words)
     for row in curve.breaks[:MOST_BREAKS]:
         _mark(drawing, row, scale, findings)
@@ -179,8 +182,15 @@ def _range(curve: _Curve) -> tuple[int, int]:
 def _mark(drawing: Drawing, row: Row, scale: ValueScale, findings: list[Row]) -> None:
     before, after = row["previous_offset"], row["new_offset"]
     shape = ROUND if before is None or after is None else DOWN if after < before else UP
-    change = f"{row['kind']}: {number(before)} → {number(after)}"
-    words = f"{change}, between {at(row['from_ts'])} and {at(row['to_ts'])}, cause: {row['cause']}"
+    words = drawing.words.filled(
+        "{kind}: {before} → {after}, between {begin} and {end}, cause: {cause}",
+        kind=row["kind"],
+        before=number(before),
+        after=number(after),
+        begin=at(row["from_ts"]),
+        end=at(row["to_ts"]),
+        cause=row["cause"],
+    )
     value = next((offset for offset in (after, before) if offset is not None), int(scale.low))
     x, y = drawing.times.x(row["to_ts"]), scale.y(value)
     finding = next((f for f in findings if _at_the_time(f, row)), None)

@@ -9,9 +9,8 @@ from dataclasses import dataclass, field
 import polars as pl
 from markupsafe import Markup
 
-from mqreplay.quantity import counted
 from mqreplay.report.data import Row
-from mqreplay.report.pictures.drawing import NIGHT_AXIS, Drawing, at
+from mqreplay.report.pictures.drawing import FINDINGS_FIRST, NIGHT_AXIS, Drawing, at, not_drawn
 from mqreplay.report.pictures.night import PictureData
 from mqreplay.report.pictures.picture import Picture
 from mqreplay.report.pictures.scales import LEFT, PLOT, TimeScale
@@ -63,9 +62,9 @@ def draw_owners(view: PictureData) -> Picture:
     """Draw a panel for each group and topic, those with findings first, and a row for each of its queues."""
     chosen, total = chosen_pairs(view, KINDS, MOST_GROUPS, orphaned_pairs(view))
     if not chosen:
-        return Picture("owners", TITLE, CAPTION, why_empty=WHY_EMPTY)
+        return not_drawn(view, "owners", TITLE, CAPTION, WHY_EMPTY)
     spans = _spans(view, chosen)
-    drawing = Drawing(TITLE, TimeScale(view.night))
+    drawing = Drawing(TITLE, TimeScale(view.night), words=view.words)
     queues_left = 0
     for pair in chosen:
         queues_left += _panel(drawing, view, pair, spans[pair])
@@ -73,13 +72,11 @@ def draw_owners(view: PictureData) -> Picture:
     drawing.legend(
         [("p-c0", "held by client A"), ("p-down p-hatched", "nobody"), ("p-double", "several clients at once")]
     )
-    left = (
-        [counted(total - len(chosen), "other group and topic", "other groups and topics")]
-        if total > len(chosen)
-        else []
-    )
+    counted = view.words.counted
+    others = counted(total - len(chosen), "other group and topic", "other groups and topics")
+    left = [others] if total > len(chosen) else []
     left += [counted(queues_left, "other queue")] if queues_left else []
-    cut = f"{' and '.join(left)} not drawn; those with findings come first." if left else None
+    cut = drawing.cut(left, FINDINGS_FIRST) if left else None
     return drawing.picture("owners", TITLE, CAPTION, cut, SQL)
 
 
@@ -176,24 +173,31 @@ def _panel(drawing: Drawing, view: PictureData, pair: Pair, rows: list[Row]) -> 
 
 
 def _draw_lane(drawing: Drawing, lane: _Lane, letters: dict[str, int]) -> None:
-    y = drawing.y + 2
+    y, filled = drawing.y + 2, drawing.words.filled
+
+    def span(begin: dt.datetime, end: dt.datetime) -> str:
+        lasted = lasting(begin, end, drawing.words)
+        return filled("{begin} – {end}, {lasted}", begin=at(begin), end=at(end), lasted=lasted)
+
     drawing.text(24, y + 11, lane.name, "p-t p-small p-dim", LEFT - 30)
     for client, begin, end in lane.bars[:MOST_BARS]:
         x = drawing.times.x(begin)
         width = max(drawing.times.x(end) - x, 1.5)
-        words = f"{lane.name}: {client}, {at(begin)} – {at(end)}, {lasting(begin, end)}"
+        words = f"{lane.name}: {client}, {span(begin, end)}"
         drawing.rect(x, y, width, BAR, f"p-bar {client_css(letters[client])}", words)
         if width > 14:
             drawing.text(x + 4, y + 10.5, chr(ord("A") + letters[client] % 26), "p-t p-letter")
     for begin, end in lane.gaps:
         x = drawing.times.x(begin)
         width = max(drawing.times.x(end) - x, 2)
-        drawing.rect(x, y, width, BAR, "p-down", f"{lane.name}: nobody, {at(begin)} – {at(end)}, {lasting(begin, end)}")
+        words = filled("{queue}: nobody, {span}", queue=lane.name, span=span(begin, end))
+        drawing.rect(x, y, width, BAR, "p-down", words)
         drawing.hatch(x, y, width, BAR, "p-hatch")
     for begin, end in lane.overlaps:
         x = drawing.times.x(begin)
         clients = ", ".join(sorted({c for c, a, b in lane.bars if a < end and b > begin}))
-        words = f"{lane.name}: held at once by {clients}, {at(begin)} – {at(end)}, {lasting(begin, end)}"
+        text = "{queue}: held at once by {clients}, {span}"
+        words = filled(text, queue=lane.name, clients=clients, span=span(begin, end))
         drawing.rect(x, y + BAR + 1, max(drawing.times.x(end) - x, 2), 4, "p-double", words)
     drawing.y = y + BAR + (6 if lane.overlaps else 1)
 
@@ -207,8 +211,9 @@ def _name_clients(drawing: Drawing, letters: dict[str, int]) -> None:
         drawing.text(x + 20, y + 11, client, "p-t p-small p-dim", 220)
     drawing.y += (len(shown) + 2) // 3 * 16 + 4
     if len(letters) > len(shown):
-        more = counted(len(letters) - len(shown), "more client shares", "more clients share")
-        drawing.text(LEFT, drawing.y + 8, f"{more} these colours.", "p-t p-small p-dim")
+        more = drawing.words.counted(len(letters) - len(shown), "more client shares", "more clients share")
+        text = drawing.words.filled("{clients} these colours.", clients=more)
+        drawing.text(LEFT, drawing.y + 8, text, "p-t p-small p-dim")
         drawing.y += 16
 
 

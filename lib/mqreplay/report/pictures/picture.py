@@ -11,11 +11,11 @@ from mqreplay.report.place_anchor import Place
 
 @dataclass(frozen=True)
 class Picture:
-    """One inline SVG with its words.
+    """One inline SVG with its words, in the language of the page.
 
     ``name`` is its id on the page. ``links`` are the ids of the findings that it marks, ``places`` the groups,
-    topics and brokers that it names. ``cut`` states what was not
-    drawn and ``sql`` asks for all of it. ``why_empty`` says why there is nothing to draw and what would help.
+    topics and brokers that it names. ``cut`` states what was not drawn and ``sql`` asks for all of it. ``why_empty``
+    says why there is nothing to draw and what would help.
     """
 
     name: str

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from mqreplay.quantity import counted
-from mqreplay.report.pictures.drawing import NIGHT_AXIS, Drawing, at
+from mqreplay.report.pictures.drawing import FINDINGS_FIRST, NIGHT_AXIS, Drawing, at, not_drawn
 from mqreplay.report.pictures.night import PictureData
 from mqreplay.report.pictures.picture import Picture
 from mqreplay.report.pictures.scales import LEFT, PLOT, ByteScale, TimeScale, in_bytes, path_through
@@ -30,12 +29,12 @@ def draw_slave_reads(view: PictureData) -> Picture:
     """Draw a panel for each broker name: those with findings first, then those with the most pulls from slaves."""
     shares = _shares(view)
     if not shares:
-        return Picture("slaves", TITLE, CAPTION, why_empty=WHY_EMPTY)
+        return not_drawn(view, "slaves", TITLE, CAPTION, WHY_EMPTY)
     marked = {f["broker_name"] for f in view.findings_of(KINDS)}
     order = sorted(shares, key=lambda b: (b not in marked, -sum(s for _, s in shares[b].values()), b))
     shown = sorted(order[:MOST_BROKERS])
     distances, memories = _distances(view, shown)
-    drawing = Drawing(TITLE, TimeScale(view.night))
+    drawing = Drawing(TITLE, TimeScale(view.night), words=view.words)
     for broker in shown:
         _panel(drawing, view, broker, shares[broker], distances.get(broker, {}), memories.get(broker, []))
     drawing.time_axis(NIGHT_AXIS)
@@ -43,7 +42,7 @@ def draw_slave_reads(view: PictureData) -> Picture:
         [("p-up", "from the master"), ("p-slave p-hatched", "from a slave"), ("p-line-box", "greatest distance")]
     )
     left_out = len(order) - len(shown)
-    cut = f"{counted(left_out, 'other broker')} not drawn; those with findings come first." if left_out else None
+    cut = drawing.cut([view.words.counted(left_out, "other broker")], FINDINGS_FIRST) if left_out else None
     return drawing.picture("slaves", TITLE, CAPTION, cut, SQL)
 
 
@@ -86,13 +85,14 @@ def _panel(
     distances: dict[int, int],
     memories: list[int],
 ) -> None:
+    filled = drawing.words.filled
     drawing.y += 5
     drawing.finding_strip([f for f in view.findings_of(KINDS) if f["broker_name"] == broker])
     top = drawing.y + 3
     master, slave = (sum(each[i] for each in shares.values()) for i in (0, 1))
     drawing.place("broker", broker, 8, top + 11, "p-t p-strong", LEFT - 60)
-    drawing.text(8, top + 27, f"{number(master)} from the master", "p-t p-small p-dim")
-    drawing.text(8, top + 43, f"{number(slave)} from slaves", "p-t p-small p-dim")
+    drawing.text(8, top + 27, filled("{n} from the master", n=number(master)), "p-t p-small p-dim")
+    drawing.text(8, top + 43, filled("{n} from slaves", n=number(slave)), "p-t p-small p-dim")
     step = PLOT / SLOTS
     for label, y in (("100 %", top + 9), ("0", top + SHARE)):
         drawing.add('<text class="p-t p-small p-dim p-end" x="{x}" y="{y}">{t}</text>', x=LEFT - 6, y=y, t=label)
@@ -108,7 +108,8 @@ def _panel(
         ]
         for memory in memories:
             limit = scale.y(memory)
-            words = f"{broker}: a reader more than {in_bytes(memory)} behind is sent to a slave"
+            text = "{broker}: a reader more than {bytes} behind is sent to a slave"
+            words = filled(text, broker=broker, bytes=in_bytes(memory))
             drawing.path(f"M{LEFT} {limit:g}H{LEFT + PLOT}", "p-limit", words)
             drawing.add(
                 '<text class="p-t p-small p-end" x="{x}" y="{y}">{t}</text>',
@@ -117,7 +118,9 @@ def _panel(
                 t=in_bytes(memory),
             )
         worst = max(distances, key=lambda slot: distances[slot])
-        words = f"{broker}: at most {in_bytes(distances[worst])} behind, at {at(view.bucket_start(worst, SLOTS))}"
+        when = at(view.bucket_start(worst, SLOTS))
+        text = "{broker}: at most {bytes} behind, at {time}"
+        words = filled(text, broker=broker, bytes=in_bytes(distances[worst]), time=when)
         drawing.path(path_through(places), "p-line", words)
         for place in places:
             if place is not None:
@@ -145,7 +148,8 @@ def _bars(drawing: Drawing, top: float, step: float, shares: dict[int, tuple[int
         height = SHARE * slave / (master + slave)
         x = LEFT + slot * step
         drawing.rect(x, top, step, SHARE - height, "p-up")
-        words = f"{counted(slave, 'pull')} from a slave, {number(master)} from the master"
+        pulls = drawing.words.counted(slave, "pull")
+        words = drawing.words.filled("{pulls} from a slave, {n} from the master", pulls=pulls, n=number(master))
         drawing.rect(x, top + SHARE - height, step, height, "p-slave", words)
         if height > 4:
             drawing.hatch(x, top + SHARE - height, step, height, "p-slave-hatch")

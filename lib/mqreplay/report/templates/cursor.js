@@ -81,7 +81,7 @@ const mqCursor = (() => {
     const worst = (group) => (group.without && group.members !== 0 ? 1e15 : 0) + (group.lag ?? -1);
     const shown = [...groups].sort((a, b) => worst(b) - worst(a)).slice(0, 8);
     const table = make("table"), head = table.createTHead().insertRow(), body = table.createTBody();
-    for (const [words, css] of [["group", ""], ["members", "n"], ["no owner", "n"], ["lag", "n"]]) {
+    for (const [words, css] of [[mqText("group"), ""], [mqText("members"), "n"], [mqText("no owner"), "n"], [mqText("lag"), "n"]]) {
       const cell = make("th", words, css);
       cell.scope = "col";
       head.append(cell);
@@ -94,7 +94,8 @@ const mqCursor = (() => {
       for (const value of [group.members, group.without, group.lag]) row.append(make("td", number(value), "n"));
     }
     const left = groups.length - shown.length + data.m;
-    return [table, ...(left > 0 ? [make("p", `${number(left)} more ${left === 1 ? "group" : "groups"}`, "dim")] : [])];
+    const more = left === 1 ? mqText("1 more group") : mqText("{n} more groups", { n: number(left) });
+    return [table, ...(left > 0 ? [make("p", more, "dim")] : [])];
   }
 
   function draw() {
@@ -103,22 +104,26 @@ const mqCursor = (() => {
     const odd = brokers.filter((broker) => broker.up !== 1);
     const items = odd.slice(0, 6).map((broker) => [
       make("span", broker.up === 0 ? "✕ " : "? ", broker.up === 0 ? "bad" : "unsure"), link(broker.anchor, broker.name),
-      document.createTextNode(broker.up === 0 ? " does not answer" : " was not asked"),
+      document.createTextNode(broker.up === 0 ? mqText(" does not answer") : mqText(" was not asked")),
     ]);
-    if (odd.length > 6) items.push([make("span", `${odd.length - 6} more`, "dim")]);
+    if (odd.length > 6) items.push([make("span", mqText("{n} more", { n: odd.length - 6 }), "dim")]);
     const findings = open.slice(0, 6).map(([id, severity, kind, place]) => [
       make("span", signs[severity][0] + " ", "tag " + signs[severity][1]), link("f-" + id, kind),
       ...(place ? [document.createTextNode(" "), make("bdi", place, "dim")] : []),
     ]);
-    if (open.length > 6) findings.push([make("span", `${open.length - 6} more`, "dim")]);
+    if (open.length > 6) findings.push([make("span", mqText("{n} more", { n: open.length - 6 }), "dim")]);
     const orphans = groups.reduce((sum, group) => sum + (group.members === 0 ? 0 : group.without || 0), 0);
-    panel.querySelector(".short").textContent = `${up} of ${brokers.length} brokers up · ${open.length} `
-      + `${open.length === 1 ? "finding" : "findings"} open` + (orphans ? ` · ${orphans} ${orphans === 1 ? "queue" : "queues"} without owner` : "");
+    const short = [
+      mqText("{n} of {all} brokers up", { n: up, all: brokers.length }),
+      open.length === 1 ? mqText("1 finding open") : mqText("{n} findings open", { n: open.length }),
+    ];
+    if (orphans) short.push(orphans === 1 ? mqText("1 queue without owner") : mqText("{n} queues without owner", { n: orphans }));
+    panel.querySelector(".short").textContent = short.join(" · ");
     const command = make("p", "", "note");
     command.append(...mqPage.command(`mqreplay at ${text(now)}${panel.dataset.tail}`));
     box.replaceChildren(
-      ...(odd.length ? list("Brokers", items) : []), ...(findings.length ? list("Open findings", findings) : []),
-      ...(groups.length ? [make("h3", `Groups, lag as of ${text(lagAt)}`), ...groupTable(groups)] : []), command,
+      ...(odd.length ? list(mqText("Brokers"), items) : []), ...(findings.length ? list(mqText("Open findings"), findings) : []),
+      ...(groups.length ? [make("h3", mqText("Groups, lag as of {time}", { time: text(lagAt) })), ...groupTable(groups)] : []), command,
     );
     for (const each of document.querySelectorAll(".part[open] .cursor-time")) each.textContent = text(now);
     field.value = text(now);
@@ -142,7 +147,7 @@ const mqCursor = (() => {
   function play() {
     const going = !timer;
     button.setAttribute("aria-pressed", String(going));
-    button.setAttribute("aria-label", going ? "Pause" : "Play");
+    button.setAttribute("aria-label", going ? mqText("Pause") : mqText("Play"));
     button.textContent = going ? "❚❚" : "▶";
     clearInterval(timer);
     timer = 0;

@@ -21,8 +21,9 @@
     for (const night of nights) night.hidden = !clusters.has(night.dataset.cluster);
     const all = document.querySelectorAll(".found").length;
     const shown = document.querySelectorAll(".found:not([hidden])").length;
+    const found = all === 1 ? mqText("1 cluster") : mqText("{n} clusters", { n: all });
     document.getElementById("matches").textContent =
-      (words.length ? shown + " of " : "") + all + (all === 1 ? " cluster" : " clusters") + (words.length ? " match" : "");
+      words.length ? mqText("{n} of {clusters} match", { n: shown, clusters: found }) : found;
     document.getElementById("nothing").hidden = count > 0;
     form.querySelector("[type=reset]").hidden = !words.length;
   }

@@ -30,12 +30,13 @@ const mqPage = (() => {
   function copyButton(code) {
     const button = document.createElement("button");
     Object.assign(button, { type: "button", className: "copy" });
-    button.setAttribute("aria-label", "Copy " + code.textContent.split(" --")[0]);
+    button.setAttribute("aria-label", mqText("Copy {command}", { command: code.textContent.split(" --")[0] }));
+    button.dataset.words = mqText("copy");
     button.addEventListener("click", async () => {
       getSelection().selectAllChildren(code);
       let done = document.execCommand("copy");
       if (!done) done = await navigator.clipboard?.writeText(code.textContent).then(() => true, () => false);
-      button.dataset.did = done ? "copied" : "selected";
+      button.dataset.did = done ? mqText("copied") : mqText("selected");
       setTimeout(() => { delete button.dataset.did; }, 1500);
     });
     return button;
@@ -107,12 +108,12 @@ const mqPage = (() => {
     }
     for (const words of document.querySelectorAll(".effects-shown")) {
       const left = words.closest(".effects").querySelectorAll(".finding:not(.context)").length;
-      words.textContent = active ? `, ${number(left)} ${left === 1 ? "matches" : "match"}` : "";
+      words.textContent = !active ? "" : left === 1 ? mqText(", 1 matches") : mqText(", {n} match", { n: number(left) });
     }
     filterTimes(active);
+    const findings = all.length === 1 ? mqText("1 finding") : mqText("{n} findings", { n: number(all.length) });
     document.getElementById("matches").textContent =
-      (active ? number(count) + " of " : "") + number(all.length)
-      + (all.length === 1 ? " finding" : " findings") + (active ? " match" : "");
+      active ? mqText("{n} of {findings} match", { n: number(count), findings }) : findings;
     document.getElementById("nothing").hidden = count > 0;
     form.querySelector("[type=reset]").hidden = !active;
   }
