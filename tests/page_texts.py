@@ -11,7 +11,8 @@ SHOWN = ("title", "aria-label", "placeholder", "data-label")  # attributes
 VOID = ("br", "meta", "link", "input")
 NOT_READ = ("style", "script", "template", "code")
 ENGLISH = re.compile(r"\b[a-z]{2,}(?:,? [a-z]+){2,}\b")  # three words
-RAW = re.compile(r"(?:[a-z]\w*\.)+[A-Z]\w*(?:: [\w ]+)?")  # an error of Java
+# An error of Java, and the remark of an answer: they stay as RocketMQ wrote them.
+RAW = re.compile(r"(?:[a-z]\w*\.)+[A-Z]\w*(?:: [^，]*)?|响应码 \d+：[^，]*")
 
 
 @dataclass

@@ -20,8 +20,6 @@ from mqreplay.report.coverage import NAMES, most_helpful
 from mqreplay.report.cursor.json_text import in_html
 from mqreplay.report.cursor.places import COLUMNS, TITLES
 from mqreplay.report.data import CAP, MOST_FINDINGS, SEVERITIES, ReportData
-from mqreplay.report.evidence_rows import EvidenceRow
-from mqreplay.report.evidence_words import WHO, columns_in
 from mqreplay.report.finding_tree import nested
 from mqreplay.report.known_issue import known_issue_text
 from mqreplay.report.place_anchor import Place
@@ -48,7 +46,7 @@ SCRIPT_TEXT = re.compile(r'\bmqText\("([^"]+)"')
 def build_report(data: ReportData, lang: str = ENGLISH) -> str:
     """Return the page of one cluster, self-contained, in one of LANGUAGES.
 
-    Pictures, states and parts are in the language in which ``data`` was collected.
+    Pictures, states, parts and texts of evidence are in the language in which ``data`` was collected.
     """
     findings = sorted(data.findings, key=lambda f: (SEVERITIES.index(f["severity"]), str(f["from_ts"] or "")))
     shown = findings[:MOST_FINDINGS]
@@ -151,20 +149,6 @@ def script_words(script: str, words: Language) -> Markup | None:
     return Markup(in_html(json.dumps(texts, ensure_ascii=False, separators=(",", ":"))))
 
 
-def who(row: EvidenceRow, words: Language) -> str:
-    """Return whom a row of evidence is about. Names stay: only the word "group" before one is translated.
-
-    >>> row = {"client_id": "c1", "consumer_group": "g"}
-    >>> who(EvidenceRow("silver.pull", None, "c1, group g", "", row), in_english())
-    'c1, group g'
-    """
-    for text in WHO:
-        names = {name: row.row.get(name) for name in columns_in(text)}
-        if "consumer_group" in names and text.format_map(names) == row.who:
-            return words.filled(text, **names)
-    return row.who
-
-
 @functools.cache
 def resource(name: str) -> str:
     """Return the text of a style or a script."""
@@ -196,7 +180,6 @@ def environment(lang: str = ENGLISH) -> Environment:
         "with_code": with_code,
         "number": number,
         "counted": words.counted,
-        "who": lambda row: who(row, words),
         "span_of": lambda row, known_day=None: span(row["from_ts"], row["to_ts"], known_day, words),
         "clock": clock,
         "instant": instant,

@@ -43,8 +43,8 @@ def collect(
 ) -> ReportData:
     """Read what the page needs of the days from ``since`` on; of all days if it is None.
 
-    ``states`` are those of the last night; without them, the page has no cursor and no parts. Pictures and parts are
-    made in the language ``lang``; rows stay in English.
+    ``states`` are those of the last night; without them, the page has no cursor and no parts. Pictures, parts and
+    texts of evidence are made in the language ``lang``; other rows stay in English.
     """
     here = Window(warehouse, cluster, since).read
     files = _files(here("bronze.source_file"))
@@ -61,7 +61,7 @@ def collect(
         last_ts=max(last, default=None),
         findings=findings,
         findings_total=total,
-        evidence=evidence_of(warehouse, cluster, shown, _rows_shown(len(shown))),
+        evidence=evidence_of(warehouse, cluster, shown, _rows_shown(len(shown)), words=words),
         known_issues=_rows(of_last_day(here("gold.known_issue"), "finding_id", "issue").sort("finding_id", "issue")),
         coverage=coverage(warehouse, cluster, since),
         pictures=drawn,
