@@ -11,8 +11,8 @@ SHOWN = ("title", "aria-label", "placeholder", "data-label")  # attributes
 VOID = ("br", "meta", "link", "input")
 NOT_READ = ("style", "script", "template", "code")
 ENGLISH = re.compile(r"\b[a-z]{2,}(?:,? [a-z]+){2,}\b")  # three words
-# An error of Java, and the remark of an answer: they stay as RocketMQ wrote them.
-RAW = re.compile(r"(?:[a-z]\w*\.)+[A-Z]\w*(?:: [^，]*)?|响应码 \d+：[^，]*")
+# An error of Java, the remark of an answer, and the name of a button that copies a command: they stay.
+RAW = re.compile(r"(?:[a-z]\w*\.)+[A-Z]\w*(?:: [^，]*)?|响应码 \d+：[^，]*|复制 .*")
 
 
 @dataclass
