@@ -54,7 +54,7 @@ def cluster(request: pytest.FixtureRequest) -> str:
 def pages(night: Any, cluster: str) -> dict[str, str]:
     """Return the page of a sample's night by language."""
     warehouse = Warehouse(night.root)
-    return {lang: build_report(page_data(warehouse, cluster, lang=lang), lang) for lang in (ENGLISH, "zh")}
+    return {lang: build_report(page_data(warehouse, cluster, lang=lang)) for lang in (ENGLISH, "zh")}
 
 
 def test_no_english_sentence_is_left(pages: dict[str, str]) -> None:
@@ -144,7 +144,7 @@ def test_names_that_are_words_of_the_catalogue_stay() -> None:
         breaks=Listing.of([offset_break(**where)]),
         gaps=Listing.of([gap(**where)]),
     )
-    zh = build_report(many, "zh")
+    zh = build_report(dataclasses.replace(many, lang="zh"))
     assert zh.count("<bdi>none</bdi>") == build_report(many).count("<bdi>none</bdi>") >= 6
     for name in WORDS:
         assert f"<bdi>{name}</bdi>" in zh
@@ -171,7 +171,7 @@ def test_names_in_pictures_stay(tmp_path: Path) -> None:
 
 
 def test_hostile_names_are_escaped_and_nothing_invisible_is_left() -> None:
-    page = build_report(data(hostile=HOSTILE), "zh")
+    page = build_report(dataclasses.replace(data(hostile=HOSTILE), lang="zh"))
     assert page.count("<script") == 1
     assert "onerror=" not in re.sub(r"&lt;.*?&gt;", "", page)
     assert not set("\u202e\u2066\x00\x1b\u200b\ufeff") & set(page)
@@ -179,8 +179,12 @@ def test_hostile_names_are_escaped_and_nothing_invisible_is_left() -> None:
 
 def test_a_page_without_anything_and_one_that_was_not_judged() -> None:
     for shown in (data(findings=[], coverage=[judged(), unjudged()]), dataclasses.replace(data(), findings=[])):
-        assert "page" not in english(build_report(shown, "zh"))  # the data of the test are in English
-    assert "<title>orders：部分内容未能判断" in build_report(data(findings=[], coverage=[unjudged()]), "zh")
+        assert "page" not in english(
+            build_report(dataclasses.replace(shown, lang="zh"))
+        )  # the data of the test are in English
+    assert "<title>orders：部分内容未能判断" in build_report(
+        dataclasses.replace(data(findings=[], coverage=[unjudged()]), lang="zh")
+    )
 
 
 def texts_in_code() -> Iterator[str]:

@@ -209,8 +209,7 @@ class NightlyRun:
             known.report = page  # the warehouse may have been moved since
             return known
         since = self._since(cluster)
-        data = page_data(self.warehouse, cluster, since, shown.language)
-        html = build_report(data, shown.language)
+        html = build_report(page_data(self.warehouse, cluster, since, shown.language))
         if before is None or files.read(page) != html.encode():
             write_text(page, html)
         outcome = outcome_of(self.warehouse, cluster, since)

@@ -43,17 +43,14 @@ SIGNS = {"failed": "✕", "critical": "◆", "warning": "▲", "unknown": "?", "
 SCRIPT_TEXT = re.compile(r'\bmqText\("([^"]+)"')
 
 
-def build_report(data: ReportData, lang: str = ENGLISH) -> str:
-    """Return the page of one cluster, self-contained, in one of LANGUAGES.
-
-    Pictures, states, parts and texts of evidence are in the language in which ``data`` was collected.
-    """
+def build_report(data: ReportData) -> str:
+    """Return the page of one cluster, self-contained, in the language of its data."""
     findings = sorted(data.findings, key=lambda f: (SEVERITIES.index(f["severity"]), str(f["from_ts"] or "")))
     shown = findings[:MOST_FINDINGS]
     counts = {s: sum(f["severity"] == s for f in findings) for s in SEVERITIES}
     failed = [e for e in data.expectations if not e["passed"]]
     total = data.findings_total if data.findings_total is not None else len(findings)
-    words = language(lang)
+    words = language(data.lang)
     style, script = "".join(map(resource, STYLES)), "".join(map(resource, SCRIPTS))
     context: dict[str, Any] = {
         "data": data,
@@ -83,7 +80,7 @@ def build_report(data: ReportData, lang: str = ENGLISH) -> str:
         "drawn": {part.place: [p for p in data.pictures if part.place in p.places] for part in data.parts},
         "sections": sections(data, total, len(failed), words),
     }
-    page = environment(lang).get_template("report.html").render(context)
+    page = environment(data.lang).get_template("report.html").render(context)
     return page.encode("utf-8", "replace").decode("utf-8")
 
 

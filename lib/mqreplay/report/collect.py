@@ -56,6 +56,7 @@ def collect(
     drawn = pictures(warehouse, cluster, shown, words)
     return ReportData(
         cluster=cluster,
+        lang=lang,
         since=since,
         first_ts=min(first, default=None),
         last_ts=max(last, default=None),

@@ -6,6 +6,8 @@ import datetime as dt
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from mqreplay.language.language import ENGLISH
+
 if TYPE_CHECKING:
     from mqreplay.report.coverage import Coverage
     from mqreplay.report.cursor.places import Part
@@ -45,10 +47,12 @@ class ReportData:
     is shown; None: all are. ``states`` is the state at each instant of the night as JSON, ``parts`` are its groups,
     brokers and topics, ``commands`` has those of mqreplay that concern a finding, by its id. ``of_cluster`` is
     the option of commands that names the cluster, where the warehouse has several. ``known_issues`` are rows of
-    gold.known_issue.
+    gold.known_issue. ``lang`` is the language of the page, one of LANGUAGES: pictures, parts, states and texts of
+    evidence are made in it.
     """
 
     cluster: str
+    lang: str = ENGLISH
     since: dt.date | None = None
     first_ts: dt.datetime | None = None
     last_ts: dt.datetime | None = None
