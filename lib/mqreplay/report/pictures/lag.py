@@ -124,7 +124,7 @@ def _lags(view: PictureData, chosen: list[tuple[str, str]]) -> dict[tuple[str, s
         pl.col("topic").is_in(topics), pl.col("kind") == "UPDATE", pl.col("commit_offset").is_not_null()
     )
     commits = updates.select(*GROUP, "broker_name", "queue_id", "ts", offset="commit_offset")
-    known = pl.concat([copies, commits]).join(pairs, on=list(GROUP), how="semi").sort("ts")
+    known = pl.concat([copies, commits]).join(pairs, on=list(GROUP), how="semi").sort("ts", "offset")
     in_slot = known.group_by(*GROUP, "broker_name", "queue_id", slot=view.bucket("ts", SLOTS)).agg(
         pl.col("offset").last(), pl.lit(True).alias("seen")
     )
