@@ -50,7 +50,10 @@ EXAMPLES = {
     "ingest": ("mqreplay ingest recordings/night --warehouse warehouse/night",),
     "replay": ("mqreplay replay --warehouse warehouse/night",),
     "validate": ("mqreplay validate --warehouse warehouse/night",),
-    "report": ("mqreplay report --warehouse warehouse/night",),
+    "report": (
+        "mqreplay report --warehouse warehouse/night",
+        "mqreplay report --anonymise --warehouse warehouse/night",
+    ),
 }
 NEED_WAREHOUSE = ("replay", "validate", "report")
 RECORDING = "folder of a recording, or a pattern such as 'recordings/*/2026-11-24'; without any, those of [nightly]"
@@ -69,6 +72,9 @@ def add(commands: Any) -> None:
             notify.add(command)
             text = "write the figures of the run for Prometheus (node_exporter's textfile collector); it ends in .prom"
             command.add_argument("--metrics", metavar="FILE", help=text)
+        if name == "report":
+            text = "make pages without names too, in report/anonymised of the warehouse: to share them"
+            command.add_argument("--anonymise", action="store_true", help=text)
         command.add_argument(
             "--catalog",
             metavar="NAME",
@@ -146,6 +152,7 @@ def run_step(args: argparse.Namespace, settings: Settings) -> int:
             catalog=catalog,
             failed=failed,
             measured=_measured(args),
+            anonymise=getattr(args, "anonymise", False),
         )
     if not outcomes and len(failed) == 1:
         raise failed[0].error

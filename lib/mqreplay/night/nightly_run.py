@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
+from functools import cached_property
 from itertools import chain
 
 from mqreplay.engines.engine import Engine
@@ -19,13 +20,14 @@ from mqreplay.lake.remembered import Question, Remembered, write_kept
 from mqreplay.lake.row_filter import RowFilter
 from mqreplay.lake.small_file import write_text
 from mqreplay.lake.warehouse import Warehouse
+from mqreplay.night.anonymise.warehouse import AnonymisedWarehouse
 from mqreplay.night.failures import Failures
 from mqreplay.night.figures import Sample, night_figures
 from mqreplay.night.file_name import file_name
 from mqreplay.night.outcome import Outcome, kept_outcome, outcome_of
 from mqreplay.night.overview import LastRuns, write_overview
-from mqreplay.night.page import page_data
-from mqreplay.night.page_path import page_path
+from mqreplay.night.page import anonymised_data, page_data
+from mqreplay.night.page_path import anonymised_path, page_path
 from mqreplay.night.replay_day import replay_day
 from mqreplay.night.retention import first_judged
 from mqreplay.night.steps import (
@@ -216,6 +218,21 @@ class NightlyRun:
         outcome.report = page
         write_kept(kept, state, outcome.as_dict())
         return outcome
+
+    def anonymised_report(self, cluster: str) -> str:
+        """Make the HTML page without names, and return its path."""
+        tables = self._anonymised
+        page = anonymised_path(self.warehouse.root, tables.anonymised(cluster))
+        html = build_report(anonymised_data(tables, cluster, self._since(cluster), self.settings.report.language))
+        files = files_of(page)
+        if files.info(page) is None or files.read(page) != html.encode():
+            write_text(page, html)
+        return page
+
+    @cached_property
+    def _anonymised(self) -> AnonymisedWarehouse:
+        """The tables with replaced names: those of all clusters are read once."""
+        return AnonymisedWarehouse(self.warehouse)
 
     def overview(self) -> None:
         """Make the page of all clusters."""

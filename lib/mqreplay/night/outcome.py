@@ -23,7 +23,7 @@ from mqreplay.report.window import Window
 class Outcome:
     """The outcome of one cluster.
 
-    Findings and failed expectations are rows of their tables, worst first; ``report`` is a path. ``verdict``,
+    Findings and failed expectations are rows of their tables, worst first; ``report`` and ``anonymised`` are paths. ``verdict``,
     ``level``, ``coverage`` and ``helps`` are those of report/coverage.py. The recording is from ``first_ts`` to
     ``last_ts``, as text; ``since`` is the first day that counts, None: all do.
     """
@@ -36,6 +36,7 @@ class Outcome:
     files: dict[str, int] = field(default_factory=dict)
     quarantined: int = 0
     report: str | None = None
+    anonymised: str | None = None
     verdict: str = "Nothing could be judged."
     level: str = "unknown"
     coverage: list[dict[str, object]] = field(default_factory=list)

@@ -12,6 +12,7 @@ from mqreplay.night.file_name import file_name
 from mqreplay.report.place_anchor import Place, anchor, finding_anchor
 
 INDEX: Final = "index"
+ANONYMISED: Final = "anonymised"  # the folder of pages without names
 NIGHT: Final = re.compile(rb'<template id="states">\{"f":(\d+),"n":(\d+),')  # see report/cursor/json_text.py
 
 
@@ -23,6 +24,11 @@ def index_path(root: str, suffix: str) -> str:
 def page_path(root: str, cluster: str, suffix: str) -> str:
     """Return the path of a file about a cluster, beside the overview."""
     return joined(root, "report", f"{page_name(cluster)}.{suffix}")
+
+
+def anonymised_path(root: str, replacement: str) -> str:
+    """Return the path of the page of a cluster without names. ``replacement`` is the one of its name."""
+    return joined(root, "report", ANONYMISED, f"{file_name(replacement)}.html")
 
 
 def page_name(cluster: str) -> str:

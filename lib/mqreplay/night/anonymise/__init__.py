@@ -1,0 +1,9 @@
+"""The page of a cluster without names: page_data reads tables in which each name has a replacement.
+
+Replacements are those of a redacted bundle (record/bundle/names.py).
+
+columns.py     what the text columns of the tables hold
+collect.py     the names in the tables of a warehouse
+sentences.py   names inside of sentences
+warehouse.py   the tables with replaced names
+"""
