@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+import pytest
+
 from made_warehouse import CLUSTER, made_warehouse
 from mqreplay.report.pictures import Picture, pictures
 from report_data import HOSTILE, finding
@@ -123,6 +125,18 @@ def test_lag_is_the_sum_over_queues_and_a_gap_where_an_end_is_unknown(tmp_path: 
     assert "at most 15 messages" in "".join(line.itertext())
     assert (line.get("d") or "").count("M") == 2  # nobody pulled between minute 20 and 40
     assert picture.cut is None
+
+
+@pytest.mark.parametrize("earlier_first", [True, False])
+def test_of_offsets_of_one_instant_the_greatest_counts(tmp_path: Path, earlier_first: bool) -> None:
+    tables = lag_rows()
+    commits = tables["silver.offset_commit"]
+    lower = [
+        row | {"commit_offset": max(row["commit_offset"] - 3, 0), "record_id": f"{n}"} for n, row in enumerate(commits)
+    ]
+    tables["silver.offset_commit"] = [*lower, *commits] if earlier_first else [*commits, *lower]
+    picture = drawn(tmp_path / "both", tables, [])["lag"]
+    assert picture == drawn(tmp_path / "greatest", lag_rows(), [])["lag"]
 
 
 def test_only_some_groups_are_drawn_and_the_rest_is_counted(tmp_path: Path) -> None:

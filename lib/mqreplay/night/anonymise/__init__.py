@@ -2,8 +2,9 @@
 
 Replacements are those of a redacted bundle (record/bundle/names.py).
 
-columns.py     what the text columns of the tables hold
-collect.py     the names in the tables of a warehouse
-sentences.py   names inside of sentences
-warehouse.py   the tables with replaced names
+collect.py       the names in the tables of a warehouse
+columns.py       what the text columns of the tables hold
+replacements.py  the replacement of any text of the tables
+sentences.py     names inside of sentences
+warehouse.py     the tables with replaced names
 """

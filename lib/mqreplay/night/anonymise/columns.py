@@ -15,11 +15,12 @@ from mqreplay.record.bundle.fields import FIXED, STRINGS
 
 FIXED_WORDS: Final = "fixed"  # RocketMQ's or mqreplay's own words and digests
 SENTENCE: Final = "sentence"  # text of mqreplay with names in it
+REFUSAL: Final = "refusal"  # why a line or file was refused, with the value that it had
 PLACE: Final = "place"  # a path, or a name that mqreplay makes of others, such as the source of a snapshot
 SAMPLE: Final = "sample"  # JSON of rows that break an expectation
 SETTING: Final = "setting"  # properties of a broker or client: the key decides
 TEXT: Final = "text"  # messages of RocketMQ: unknown words are removed
-REMOVED: Final = "removed"  # nothing of it is shown
+NOT_SHOWN: Final = "not shown"  # nothing of it is shown
 # Roles with a value for each message: not all of them are collected.
 MANY: Final = frozenset({"keys", "message_id"})
 KEY, VALUE = "key", "value"
@@ -46,14 +47,18 @@ _ROLES: Final = {
     **dict.fromkeys(("summary", "reason", "advice"), SENTENCE),
     **dict.fromkeys(("path", "recording", "source_name", "file_name", "detail_key", "names"), PLACE),
     "unexpected_sample": SAMPLE,
-    **dict.fromkeys(("attempt_id", "invoke_id", "runtime", "ext", "scope", "closed_reason", "in_message_of"), REMOVED),
-    **dict.fromkeys(("by_user", "channel", "supposed", "what"), REMOVED),
+    **dict.fromkeys(
+        ("attempt_id", "invoke_id", "runtime", "ext", "scope", "closed_reason", "in_message_of"), NOT_SHOWN
+    ),
+    **dict.fromkeys(("by_user", "channel", "supposed", "what"), NOT_SHOWN),
 }
 _OF_TABLES: Final = {
+    ("bronze.quarantine", "reason"): REFUSAL,
+    ("bronze.source_file", "reason"): REFUSAL,
     ("gold.listed_route", "listed"): SENTENCE,
     ("gold.listed_route", "expected"): SENTENCE,
     ("gold.queue_lock", "expected"): FIXED_WORDS,
-    ("silver.produce", "properties"): REMOVED,
+    ("silver.produce", "properties"): NOT_SHOWN,
     ("silver.broker", "properties"): SETTING,
     ("silver.assignment", "properties"): SETTING,
     ("gold.failover_exposure", "redelivered_by_group"): "group",
@@ -68,12 +73,12 @@ class Texts(NamedTuple):
 
 
 def role_of(table: str, name: str) -> str:
-    """Return what a column, or a field in a column, of a table holds; REMOVED if it is not known.
+    """Return what a column, or a field in a column, of a table holds; NOT_SHOWN if it is not known.
 
     >>> role_of("gold.finding", "topic"), role_of("gold.finding", "summary"), role_of("gold.finding", "secret")
-    ('topic', 'sentence', 'removed')
+    ('topic', 'sentence', 'not shown')
     """
-    return _OF_TABLES.get((table, name), _ROLES.get(name, REMOVED))
+    return _OF_TABLES.get((table, name), _ROLES.get(name, NOT_SHOWN))
 
 
 def texts_of(table: str, schema: pa.Schema) -> Iterator[Texts]:

@@ -21,7 +21,8 @@ ANNOUNCED_BY: Final = {
     "cluster": "cluster",
     **dict.fromkeys(("host", "server"), "host"),
 }
-_DIGITS: Final = re.compile(r"-?[0-9]+")
+# How tables that count reasons write numbers as N (gold.judgement, gold.replay_gap).
+_IN_COUNTS: Final = (re.compile(r"[0-9]+"), re.compile(r"-?[0-9]+"))
 _WORD_BEFORE: Final = re.compile(r"([A-Za-z]+) $")
 _CUT: Final = re.compile(r"[^\s\"'`,;()]{3,}(?=\.\.\.|…)")
 _IPV4: Final = re.compile(r"(?<![\w.])(?:\d{1,3}\.){3}\d{1,3}(?![\w.]\w|\w)")
@@ -44,11 +45,13 @@ class Sentences:
         self._word = word
         for kind, names in replaced.items():
             for name, new in names.items():
-                for form in _forms(name):
-                    self._kinds[form].setdefault(kind, new)
-                in_counts, new_in_counts = _DIGITS.sub("N", name), _DIGITS.sub("N", new)
-                if in_counts != name and sum(map(str.isalpha, in_counts.replace("N", ""))) > 2:
-                    self._kinds[in_counts].setdefault(kind, new_in_counts)
+                self._kinds[name].setdefault(kind, new)
+        plain = set(self._kinds)
+        for kind, names in replaced.items():
+            for name, new in names.items():
+                for form, new_form in _other_forms(name, new):
+                    if form not in plain:
+                        self._kinds[form].setdefault(kind, new_form)
         lengths: dict[str, set[int]] = defaultdict(set)
         for name in self._kinds:
             lengths[name[:2]].add(len(name))
@@ -112,11 +115,14 @@ class Sentences:
         )
 
 
-def _forms(name: str) -> list[str]:
-    """Return a name as sentences have it: plain, or quoted for a shell, for JSON or by Python."""
-    forms = {name: None, shlex.quote(name): None, json.dumps(name, ensure_ascii=False)[1:-1]: None}
-    forms |= {json.dumps(name)[1:-1]: None, repr(name)[1:-1]: None}
-    return list(forms)
+def _other_forms(name: str, new: str) -> Iterator[tuple[str, str]]:
+    """Yield other forms of a name in sentences, and of its replacement: quoted, escaped, and with N for its digits."""
+    yield from ((form, new) for form in (shlex.quote(name), json.dumps(name, ensure_ascii=False)[1:-1]))
+    yield from ((form, new) for form in (json.dumps(name)[1:-1], repr(name)[1:-1]))
+    for digits in _IN_COUNTS:
+        counted = digits.sub("N", name)
+        if counted != name and sum(map(str.isalpha, counted.replace("N", ""))) > 2:
+            yield counted, digits.sub("N", new)
 
 
 def _is_address(text: str) -> bool:

@@ -9,8 +9,8 @@ import polars as pl
 
 from mqreplay.lake.row_filter import RowFilter
 from mqreplay.lake.warehouse import Warehouse
-from mqreplay.night.anonymise.collect import Replacements
 from mqreplay.night.anonymise.columns import CLUSTER, KEY, SETTING, VALUE, replaced_columns
+from mqreplay.night.anonymise.replacements import Replacements
 
 
 class AnonymisedWarehouse(Warehouse):
