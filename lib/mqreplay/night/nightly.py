@@ -82,8 +82,8 @@ def run(
 
     ``recordings`` may be patterns (recordings.py). Return an outcome for each cluster. A recording or cluster that
     fails is appended to ``failed``, and the others go on; without this list its error is raised. With ``catalog``, the
-    tables are read and written by their names there. ``measured`` gets the figures of a whole night. ``anonymise``: make
-    pages without names, too.
+    tables are read and written by their names there. ``measured`` gets the figures of a whole night.
+    ``anonymise``: make pages without names, too.
     Raises InputError, WarehouseLocked and the other MqreplayErrors;
     also if no recording can be read.
     """

@@ -23,9 +23,9 @@ from mqreplay.report.window import Window
 class Outcome:
     """The outcome of one cluster.
 
-    Findings and failed expectations are rows of their tables, worst first; ``report`` and ``anonymised`` are paths. ``verdict``,
-    ``level``, ``coverage`` and ``helps`` are those of report/coverage.py. The recording is from ``first_ts`` to
-    ``last_ts``, as text; ``since`` is the first day that counts, None: all do.
+    Findings and failed expectations are rows of their tables, worst first; ``report`` and ``anonymised`` are paths.
+    ``verdict``, ``level``, ``coverage`` and ``helps`` are those of report/coverage.py. The recording is from
+    ``first_ts`` to ``last_ts``, as text; ``since`` is the first day that counts, None: all do.
     """
 
     cluster: str

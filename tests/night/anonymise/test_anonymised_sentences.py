@@ -26,7 +26,8 @@ SENTENCES = Sentences(
 @pytest.mark.parametrize(
     ("text", "replaced"),
     [
-        ("Group pay read pay-topic, %RETRY%pay and payments.", "Group group-1 read topic-1, %RETRY%group-1 and payments."),
+        ("Group pay read pay-topic and payments.", "Group group-1 read topic-1 and payments."),
+        ("9 in %RETRY%pay or %DLQ%pay", "9 in %RETRY%group-1 or %DLQ%group-1"),
         ("pay-other of broker-a/0, broker-a-1.", "group-1-other of broker-1/0, broker-1-1."),
         ("Group order read order of group order.", "Group group-5 read topic-2 of group group-5."),
         ("7 messages of group 7 and 70 more.", "7 messages of group group-4 and 70 more."),
@@ -39,7 +40,8 @@ SENTENCES = Sentences(
         ("at 02:51:30 of 2026-11-21, version 5.3.3", "at 02:51:30 of 2026-11-21, version 5.3.3"),
         ("id 7F0000011C714E0E2F2A679A05988A63", "id ***"),
         ("com.acme.shop.Listener at mq.acme.example failed", "*** at *** failed"),
-        ("see https://rocketmq.apache.org/docs, consumerOffset.json.bak", "see https://rocketmq.apache.org/docs, consumerOffset.json.bak"),
+        ("see https://rocketmq.apache.org/docs", "see https://rocketmq.apache.org/docs"),
+        ("copy store.consumerOffset.json", "copy store.consumerOffset.json"),
         ("topics pay-to...", "topics group-1-to..."),
         ("topics pay-t, brok... (3 in all)", "topics group-1-t, ***... (3 in all)"),
         ("reason of broker-N", "reason of broker-N"),

@@ -139,7 +139,7 @@ def _replaced(
     if pa.types.is_map(of):
         pairs = _pairs(of)
         if role == SETTING:
-            inner = replace(role, pl.element(), pairs.inner)
+            inner = replace(role, pl.element(), _struct(of))
         else:
             sides = ((KEY, of.key_type), (VALUE, of.item_type))
             parts = [(side, _replaced(table, name, kind, pl.field(side), replace)) for side, kind in sides]
@@ -151,7 +151,11 @@ def _replaced(
 
 def _pairs(of: pa.MapType) -> pl.List:
     """Return the type of a map's pairs as a list of structs."""
-    return pl.List(pl.Struct({KEY: _polars(of.key_type), VALUE: _polars(of.item_type)}))
+    return pl.List(_struct(of))
+
+
+def _struct(of: pa.MapType) -> pl.Struct:
+    return pl.Struct({KEY: _polars(of.key_type), VALUE: _polars(of.item_type)})
 
 
 def _polars(of: pa.DataType) -> pl.DataType:
