@@ -42,7 +42,8 @@ def names_in(warehouse: Warehouse) -> dict[str, set[Any]]:
     messages of RocketMQ (``text``), their addresses: other names in them are in other columns too.
     """
     found: dict[str, set[Any]] = defaultdict(set)
-    words, evidence = _words(warehouse), _evidence(warehouse)
+    evidence = _evidence(warehouse)
+    words = _words(warehouse, evidence)
     for table, contract in sorted(warehouse.contracts.items()):
         if not warehouse.exists(table):
             continue
@@ -67,10 +68,13 @@ def names_in(warehouse: Warehouse) -> dict[str, set[Any]]:
     return found
 
 
-def _distinct(warehouse: Warehouse, table: str, asked: Sequence[Texts]) -> Sequence[list[Any]]:
-    """Return the distinct values of each of the texts."""
+def _distinct(
+    warehouse: Warehouse, table: str, asked: Sequence[Texts], wanted: pl.Expr | None = None
+) -> Sequence[list[Any]]:
+    """Return the distinct values of each of the texts; of the ``wanted`` rows, or of all."""
     lists = [each.values.drop_nulls().unique().implode().alias(str(n)) for n, each in enumerate(asked)]
-    return warehouse.read(table).select(lists).collect(engine="streaming").row(0) if lists else ()
+    rows = warehouse.read(table) if wanted is None else warehouse.read(table).filter(wanted)
+    return rows.select(lists).collect(engine="streaming").row(0) if lists else ()
 
 
 def _evidence(warehouse: Warehouse) -> list[str]:
@@ -81,13 +85,18 @@ def _evidence(warehouse: Warehouse) -> list[str]:
     return warehouse.read("gold.finding").select(ids).collect()["record_id"].to_list()
 
 
-def _words(warehouse: Warehouse) -> list[str]:
-    """Return the words of the sentences in the tables, without the punctuation around them."""
+def _words(warehouse: Warehouse, evidence: Sequence[str]) -> list[str]:
+    """Return the words of the sentences in the tables, without the punctuation around them.
+
+    Of tables with a record_id, the rows alone that are evidence: each of millions can have a reason of its own.
+    """
     words: set[str] = set()
     for table, contract in sorted(warehouse.contracts.items()):
         asked = [each for each in texts_of(table, contract.arrow_schema) if each.role in IN_WORDS]
+        has_id = "record_id" in contract.arrow_schema.names
+        wanted = pl.col("record_id").is_in(evidence) if has_id else None
         if warehouse.exists(table):
-            for sentences in _distinct(warehouse, table, asked):
+            for sentences in _distinct(warehouse, table, asked, wanted):
                 for sentence in sentences:
                     words.update(found[0].strip(".:!?[]") for found in _WORD.finditer(sentence))
     return sorted(words)
