@@ -37,6 +37,7 @@ from mqreplay.settings_sections import (
     StrategySettings,
     WatchSettings,
 )
+from mqreplay.severity import SEVERITIES, WORST
 
 __all__ = [
     "FindingSettings",
@@ -59,7 +60,6 @@ _QUEUE = re.compile(r".+/[^/]+/\d+")
 
 MOST_BYTES = 1_000_000  # of a settings file
 LONGEST_NAME = 80  # characters of a key that a message shows
-SEVERITIES = ("info", "warning", WORST := "critical")
 LARGEST_EXTRA = 2**63  # Spark's own numbers are a long or a double
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from mqreplay.cli.arguments import add_conf, add_lang, add_warehouse, with_examples, words_of
 from mqreplay.errors import InputError
+from mqreplay.severity import SEVERITIES
 
 if TYPE_CHECKING:
     import polars as pl
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
     from mqreplay.lake.warehouse import Warehouse
     from mqreplay.language.language import Language
 
-SEVERITIES = ("info", "warning", "critical")
 DESCRIPTION = (
     "List the findings of a warehouse, the most severe first; also those that `nightly --watch` reports as open. "
     "`mqreplay explain ID` shows the evidence of one."

@@ -11,6 +11,7 @@ from mqreplay import __version__
 from mqreplay.cli.arguments import add_conf, add_warehouse, with_examples
 from mqreplay.errors import InputError, MqreplayError
 from mqreplay.printable import plain_value
+from mqreplay.severity import SEVERITIES
 
 if TYPE_CHECKING:
     from mcp.server import MCPServer
@@ -96,7 +97,7 @@ class Tools:
         until: str | None = None,
     ) -> dict[str, Any]:
         """List findings, the most severe first; severity is the lowest: info, warning or critical. Instants in UTC."""
-        from mqreplay.cli.findings_command import SEVERITIES, findings, instant
+        from mqreplay.cli.findings_command import findings, instant
 
         if severity is not None and severity not in SEVERITIES:
             raise InputError(f"severity is one of {', '.join(SEVERITIES)}")

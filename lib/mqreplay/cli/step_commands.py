@@ -24,6 +24,7 @@ from mqreplay.crash import crash_line
 from mqreplay.errors import InputError
 from mqreplay.language.language import language
 from mqreplay.printable import json_text, printable
+from mqreplay.severity import SEVERITIES
 
 if TYPE_CHECKING:
     from mqreplay.night.catalog import Catalog
@@ -96,7 +97,7 @@ def _options(command: argparse.ArgumentParser, engine: str = DEFAULT_ENGINE) -> 
     command.add_argument("--json", action="store_true", help="print the outcome as JSON")
     add_engine(command, engine)
     add_lang(command)
-    command.add_argument("--fail-on", choices=("info", "warning", "critical"), help="exit 1 if a finding reaches it")
+    command.add_argument("--fail-on", choices=SEVERITIES, help="exit 1 if a finding reaches it")
 
 
 def demo_conf(command: str) -> str | None:

@@ -14,9 +14,9 @@ from typing import Any
 
 from mqreplay.findings.lag import LAG_GROWS
 from mqreplay.findings.shape import PLACE
+from mqreplay.severity import SEVERITIES
 
 OPENED, CHANGED, CLOSED = "opened", "severity changed", "closed"
-SEVERITIES = ("info", "warning", "critical")
 Place = tuple[Any, ...]
 
 

@@ -19,9 +19,9 @@ from mqreplay.decode.kinds import FILE_KINDS
 from mqreplay.findings.finding_evidence import FindingEvidence
 from mqreplay.findings.kind import FindingKind
 from mqreplay.findings.limits import Limits
-from mqreplay.findings.opened import SEVERITIES
 from mqreplay.findings.shape import PLACE, SCHEMA
 from mqreplay.printable import printable
+from mqreplay.severity import SEVERITIES
 
 GROUP = "mqreplay.findings"
 REQUIRED = ("finding_id", "kind", "severity", "from_ts", "confidence", "summary", "advice", "evidence")

@@ -14,6 +14,7 @@ from mqreplay.moment.instant import Recorded
 from mqreplay.moment.members import members_at
 from mqreplay.moment.queues import queues_at, without_retry_topics
 from mqreplay.quantity import counted
+from mqreplay.severity import WORST_FIRST
 
 FINDING: Final = (
     "finding_id",
@@ -29,7 +30,7 @@ FINDING: Final = (
 OF_OWNERS: Final = ("without_owner", "shared")
 GROUP: Final = ("consumer_group", "members", "topics", "queues", "without_owner", "shared", "lag")
 NAMES: Final = {"gold.queue_owner": "owners of queues", "gold.group_status": "status of groups"}
-RANKS: Final = {"critical": 0, "warning": 1, "info": 2}
+RANKS: Final = {severity: rank for rank, severity in enumerate(WORST_FIRST)}
 # The most severe findings first.
 BY_SEVERITY: Final = pl.col("severity").replace_strict(RANKS, default=len(RANKS), return_dtype=pl.Int64)
 

@@ -14,9 +14,9 @@ from mqreplay.lake.remembered import read_kept
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.report.collect import place_among
 from mqreplay.report.coverage import Coverage, coverage, most_helpful
-from mqreplay.report.data import SEVERITIES
 from mqreplay.report.verdict import level, verdict
 from mqreplay.report.window import Window
+from mqreplay.severity import WORST_FIRST
 
 
 @dataclass
@@ -54,7 +54,7 @@ class Outcome:
         if severity is None:
             return False
         asked = [f for f in self.findings if f["finding_id"] not in muted]
-        return any(SEVERITIES.index(str(f["severity"])) <= SEVERITIES.index(severity) for f in asked)
+        return any(WORST_FIRST.index(str(f["severity"])) <= WORST_FIRST.index(severity) for f in asked)
 
 
 def outcome_of(warehouse: Warehouse, cluster: str, since: dt.date | None = None) -> Outcome:
@@ -73,7 +73,7 @@ def outcome_of(warehouse: Warehouse, cluster: str, since: dt.date | None = None)
     for table, word, decisions in decided.sort("decision", "judgement").collect().rows():
         outcome.judgements.setdefault(table, {})[word] = decisions
     findings = of_last_day(here("gold.finding"), "finding_id").drop("cluster", "day")
-    outcome.findings = _listed(findings.sort(place_among("severity", SEVERITIES), "from_ts", "kind", "finding_id"))
+    outcome.findings = _listed(findings.sort(place_among("severity", WORST_FIRST), "from_ts", "kind", "finding_id"))
     covered = coverage(warehouse, cluster, since)
     outcome.coverage, outcome.helps = [_covered(each) for each in covered], most_helpful(covered)
     outcome.verdict, outcome.level = verdict(outcome.findings, covered), level(outcome.findings, covered)

@@ -19,12 +19,13 @@ from mqreplay.language.language import ENGLISH, LANG_TAGS, Language, in_english,
 from mqreplay.report.coverage import NAMES, most_helpful
 from mqreplay.report.cursor.json_text import in_html
 from mqreplay.report.cursor.places import COLUMNS, TITLES
-from mqreplay.report.data import CAP, MOST_FINDINGS, SEVERITIES, ReportData
+from mqreplay.report.data import CAP, MOST_FINDINGS, ReportData
 from mqreplay.report.finding_tree import nested
 from mqreplay.report.known_issue import known_issue_text
 from mqreplay.report.place_anchor import Place
 from mqreplay.report.text import clock, instant, iso, lasting, number, span, visible, with_code
 from mqreplay.report.verdict import level, verdict
+from mqreplay.severity import WORST_FIRST
 
 PLACES = (
     ("consumer_group", "group"),
@@ -45,9 +46,9 @@ SCRIPT_TEXT = re.compile(r'\bmqText\("([^"]+)"')
 
 def build_report(data: ReportData) -> str:
     """Return the page of one cluster, self-contained, in the language of its data."""
-    findings = sorted(data.findings, key=lambda f: (SEVERITIES.index(f["severity"]), str(f["from_ts"] or "")))
+    findings = sorted(data.findings, key=lambda f: (WORST_FIRST.index(f["severity"]), str(f["from_ts"] or "")))
     shown = findings[:MOST_FINDINGS]
-    counts = {s: sum(f["severity"] == s for f in findings) for s in SEVERITIES}
+    counts = {s: sum(f["severity"] == s for f in findings) for s in WORST_FIRST}
     failed = [e for e in data.expectations if not e["passed"]]
     total = data.findings_total if data.findings_total is not None else len(findings)
     words = language(data.lang)
@@ -188,7 +189,7 @@ def environment(lang: str = ENGLISH) -> Environment:
         "lang": LANG_TAGS[lang],
         "version": __version__,
         "cap": CAP,
-        "severities": SEVERITIES,
+        "severities": WORST_FIRST,
         "signs": SIGNS,
         "decisions": NAMES,
         "places": PLACES,

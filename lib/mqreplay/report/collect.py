@@ -15,12 +15,13 @@ from mqreplay.language.language import ENGLISH, Language, language
 from mqreplay.report.coverage import coverage
 from mqreplay.report.cursor.json_text import json_text
 from mqreplay.report.cursor.places import group_order, parts_of
-from mqreplay.report.data import CAP, MOST_FINDINGS, SEVERITIES, Listing, ReportData, Row
+from mqreplay.report.data import CAP, MOST_FINDINGS, Listing, ReportData, Row
 from mqreplay.report.evidence_rows import evidence_of
 from mqreplay.report.pictures import Picture, pictures
 from mqreplay.report.pictures.night import NightSpan, touches
 from mqreplay.report.what_if_commands import finding_commands
 from mqreplay.report.window import Window
+from mqreplay.severity import WORST_FIRST
 
 if TYPE_CHECKING:
     from mqreplay.moment.night_states import NightStates
@@ -91,7 +92,7 @@ def _rows_shown(findings: int) -> int:
 
 
 def _findings(findings: pl.LazyFrame) -> tuple[list[Row], int]:
-    worst = place_among("severity", SEVERITIES)
+    worst = place_among("severity", WORST_FIRST)
     kept = of_last_day(findings, "finding_id").sort(worst, "from_ts", "kind", "finding_id").collect()
     return kept.head(MOST).to_dicts(), kept.height
 

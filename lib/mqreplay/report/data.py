@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 CAP = 200  # rows of a table that a page shows; the rest is a query away
 MOST_FINDINGS = 800  # on the page: it stays below 3 MB
-SEVERITIES = ("critical", "warning", "info")  # the worst first
 Row = dict[str, Any]
 
 

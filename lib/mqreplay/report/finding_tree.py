@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from mqreplay.report.data import SEVERITIES, Row
+from mqreplay.report.data import Row
 from mqreplay.report.evidence_rows import EvidenceRows
 from mqreplay.report.next_step import names_of
 from mqreplay.report.pictures import Picture
+from mqreplay.severity import WORST_FIRST
 
 DEEPEST = 3  # levels of effects; deeper ones are shown at this level
 
@@ -43,7 +44,7 @@ class FindingView:
     def rank(self) -> tuple[int, str, str]:
         """Return the place in the list: the worst of it and its effects first, then the earliest."""
         row = self.row
-        worst = min([SEVERITIES.index(row["severity"]), *(effect.rank[0] for effect in self.effects)])
+        worst = min([WORST_FIRST.index(row["severity"]), *(effect.rank[0] for effect in self.effects)])
         return (worst, str(row["from_ts"] or ""), str(row["finding_id"]))
 
     @property

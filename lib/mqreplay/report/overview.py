@@ -17,7 +17,8 @@ from mqreplay.lake.row_filter import RowFilter
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.language.language import ENGLISH, Language, in_english, language
 from mqreplay.report.build import environment, policy, resource, script_words
-from mqreplay.report.data import SEVERITIES, Row
+from mqreplay.report.data import Row
+from mqreplay.severity import WORST_FIRST
 
 LEVELS: Final = ("failed", "critical", "warning", "unknown", "info", "quiet")  # the worst first
 SHOWN_OF_NIGHT = 3  # findings of one cluster and night in the list
@@ -64,7 +65,7 @@ class NightCell:
 
     def text(self, words: Language) -> str:
         """Return what a screen reader says, and the tooltip."""
-        counts = [(self.counts.get(word, 0), word) for word in SEVERITIES]
+        counts = [(self.counts.get(word, 0), word) for word in WORST_FIRST]
         found = words.filled(", ").join(words.counted(count, word, word) for count, word in counts if count)
         none = words.filled("no findings" if self.level == "quiet" else "not judged")
         return words.filled("{day}: {counts}", day=self.day, counts=found or none)
@@ -85,7 +86,7 @@ class Listed:
     @property
     def place(self) -> tuple[int, int, str]:
         """Return the place in the list: the last night first, its worst first, then what is left out."""
-        worst = len(SEVERITIES) if self.more else SEVERITIES.index(self.row["severity"])
+        worst = len(WORST_FIRST) if self.more else WORST_FIRST.index(self.row["severity"])
         return (-self.row["day"].toordinal(), worst, self.cluster)
 
     @property
@@ -117,7 +118,7 @@ def overview(
 ) -> Overview:
     """Read the findings of the last ``nights`` days that were judged."""
     ordered = sorted(
-        clusters, key=lambda row: (LEVELS.index(row.state), [-row.counts.get(s, 0) for s in SEVERITIES], row.cluster)
+        clusters, key=lambda row: (LEVELS.index(row.state), [-row.counts.get(s, 0) for s in WORST_FIRST], row.cluster)
     )
     judged = sorted({day for row in ordered for day in row.days})
     days = judged[-nights:]
@@ -147,7 +148,7 @@ def _findings(warehouse: Warehouse, cluster: str, days: Sequence[dt.date]) -> di
     made: dict[dt.date, list[Row]] = {}
     for row in of_last_day(rows, "finding_id").sort("from_ts", "finding_id").collect().iter_rows(named=True):
         made.setdefault(row["day"], []).append(row)
-    return {day: sorted(of_day, key=lambda row: SEVERITIES.index(row["severity"])) for day, of_day in made.items()}
+    return {day: sorted(of_day, key=lambda row: WORST_FIRST.index(row["severity"])) for day, of_day in made.items()}
 
 
 def _cell(row: ClusterRow, day: dt.date, findings: Sequence[Row], listed: Container[str]) -> NightCell:

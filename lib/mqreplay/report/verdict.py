@@ -7,8 +7,9 @@ from typing import Final, Literal
 
 from mqreplay.quantity import counted
 from mqreplay.report.coverage import Coverage, listed, not_judged
-from mqreplay.report.data import SEVERITIES, Row
+from mqreplay.report.data import Row
 from mqreplay.report.text import number
+from mqreplay.severity import WORST_FIRST
 
 MOST_KINDS: Final = 4  # of decisions in the sentence
 Level = Literal["critical", "warning", "unknown", "info", "quiet"]
@@ -32,8 +33,8 @@ def verdict(findings: Sequence[Row], coverages: Sequence[Coverage]) -> str:
     ``findings`` are rows of gold.finding. Findings that follow from another one are counted with their cause.
     """
     causes = [each for each in findings if not each["follows_from"]] or list(findings)
-    worst = sorted(causes, key=lambda f: (SEVERITIES.index(f["severity"]), str(f["from_ts"] or "")))
-    counts = [(sum(f["severity"] == word for f in causes), word) for word in SEVERITIES]
+    worst = sorted(causes, key=lambda f: (WORST_FIRST.index(f["severity"]), str(f["from_ts"] or "")))
+    counts = [(sum(f["severity"] == word for f in causes), word) for word in WORST_FIRST]
     nouns = {"critical": "critical finding", "warning": "warning"}
     worst_counts = [counted(count, nouns[word]) for count, word in counts if count and word in nouns]
     open_ = not_judged(coverages)

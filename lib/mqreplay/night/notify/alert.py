@@ -7,8 +7,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from mqreplay.findings.opened import SEVERITIES, OpenFinding
+from mqreplay.findings.opened import OpenFinding
 from mqreplay.findings.shape import PLACE
+from mqreplay.severity import SEVERITIES
 
 Place = tuple[Any, ...]
 

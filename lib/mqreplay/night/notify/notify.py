@@ -6,7 +6,6 @@ import datetime as dt
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mqreplay.findings.opened import SEVERITIES
 from mqreplay.lake.journal import Journal
 from mqreplay.lake.lock import warehouse_lock
 from mqreplay.lake.warehouse import Warehouse
@@ -18,6 +17,7 @@ from mqreplay.night.notify.message import Source
 from mqreplay.night.notify.mutes import muting, read_mutes
 from mqreplay.night.notify.sent import read_sent, write_sent
 from mqreplay.settings import NotifySettings
+from mqreplay.severity import SEVERITIES
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from mqreplay.language.language import Language
 from mqreplay.report.cursor.places import broker_words
-from mqreplay.report.data import SEVERITIES, Row
+from mqreplay.report.data import Row
 from mqreplay.report.place_anchor import Place
 from mqreplay.report.text import visible
+from mqreplay.severity import WORST_FIRST
 
 if TYPE_CHECKING:
     from mqreplay.moment.night_states import GroupStates, NightStates
@@ -66,4 +67,5 @@ def _finding(states: NightStates, finding: Row) -> list[Any]:
     place = finding["consumer_group"] or finding["broker_name"] or finding["topic"] or ""
     since = states.begin_ms(begin)
     until = None if end is None else states.end_ms(end)
-    return [finding["finding_id"], SEVERITIES.index(finding["severity"]), finding["kind"], visible(place), since, until]
+    rank = WORST_FIRST.index(finding["severity"])
+    return [finding["finding_id"], rank, finding["kind"], visible(place), since, until]

@@ -12,7 +12,8 @@ import polars as pl
 from mqreplay.lake.row_filter import RowFilter
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.language.language import Language, in_english
-from mqreplay.report.data import SEVERITIES, Row
+from mqreplay.report.data import Row
+from mqreplay.severity import WORST_FIRST
 
 PAUSE = dt.timedelta(hours=2)  # a longer time without a record separates two nights
 LONGEST = dt.timedelta(hours=24)  # a longer recording is cut into windows of this length, from its end
@@ -58,7 +59,7 @@ class PictureData:
     ) -> PictureData:
         """Keep the findings that touch the night, the worst first."""
         here = [f for f in findings if touches(f, night)]
-        here.sort(key=lambda f: (SEVERITIES.index(f["severity"]), f["from_ts"] or night.first, f["finding_id"]))
+        here.sort(key=lambda f: (WORST_FIRST.index(f["severity"]), f["from_ts"] or night.first, f["finding_id"]))
         return cls(warehouse, cluster, night, here, words or in_english())
 
     def rows(self, table: str, ts: str) -> pl.LazyFrame:

@@ -9,12 +9,13 @@ from urllib.parse import quote
 from markupsafe import Markup
 
 from mqreplay.language.language import Language, in_english
-from mqreplay.report.data import SEVERITIES, Row
+from mqreplay.report.data import Row
 from mqreplay.report.pictures.drawing import Drawing
 from mqreplay.report.pictures.night import NightSpan
 from mqreplay.report.pictures.picture import Picture
 from mqreplay.report.pictures.scales import LEFT, PLOT, TimeScale
 from mqreplay.report.text import lasting
+from mqreplay.severity import WORST_FIRST
 
 TITLE = "Nights side by side"
 CAPTION = (
@@ -35,7 +36,7 @@ def draw_nights(nights: Sequence[NightSpan], findings: Sequence[Row], words: Lan
         by_cell.setdefault((finding["kind"], _night_of(finding, nights)), []).append(finding)
     worst: dict[str, int] = {}
     for finding in findings:
-        rank = SEVERITIES.index(finding["severity"])
+        rank = WORST_FIRST.index(finding["severity"])
         worst[finding["kind"]] = min(worst.get(finding["kind"], rank), rank)
     kinds = sorted(worst, key=lambda kind: (worst[kind], kind))
     words = words or in_english()
@@ -74,7 +75,7 @@ def _cell(drawing: Drawing, x: float, width: float, kind: str, night: NightSpan,
     if not found:
         drawing.parts.append(BOX.format("p-none", x + 2, drawing.y + 2, width - 4, ROW - 4))
         return
-    severity = min((f["severity"] for f in found), key=SEVERITIES.index)
+    severity = min((f["severity"] for f in found), key=WORST_FIRST.index)
     words = drawing.words.filled(
         "{findings} of kind {kind} in the night of {night}, the worst: {severity}",
         findings=drawing.words.counted(len(found), "finding"),
