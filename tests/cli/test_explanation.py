@@ -15,7 +15,8 @@ from evidence_keys import evidence_of
 from made_warehouse import made_warehouse
 from mqreplay.cli import explanation as explanation_module
 from mqreplay.cli.explain import MOST_DECISIONS, MOST_EFFECTS, print_explanation
-from mqreplay.cli.explanation import MOST_NAMED, Explanation, explain, explanation_of
+from mqreplay.cli.explanation import Explanation, explain, explanation_of
+from mqreplay.cli.named_finding import MOST_NAMED
 from mqreplay.errors import InputError, InputErrors
 from mqreplay.lake.warehouse import Warehouse
 from tests_shared import ROOT
@@ -254,6 +255,36 @@ def test_a_finding_of_the_nightly_run_may_still_be_open(tmp_path: Path, capsys: 
     assert "It was down." in shown
     assert "open since" in shown
     assert "provisional" not in shown
+
+
+@pytest.mark.parametrize(
+    ("of_night", "note"),
+    [
+        ({"broker_name": "b"}, "Open. First found .* The nightly run has it as finding night.$"),
+        (
+            {"broker_name": "b", "to_ts": MIDNIGHT + 60 * SECOND},
+            "Not open .* The nightly run has it as finding night.$",
+        ),
+        ({"broker_name": "z"}, "Not open any more. First .* has judged this time, and has no such finding.$"),
+        ({"finding_id": "0pen", "to_ts": MIDNIGHT}, "Not open any more. .* judged this time, and has its end.$"),
+        (None, "Open. First found .* Watch has reported nothing since: whether it goes on .* until the nightly run.$"),
+    ],
+)
+def test_what_nightly_runs_know_of_an_open_finding(
+    tmp_path: Path, capsys: Any, of_night: dict[str, Any] | None, note: str
+) -> None:
+    tables: dict[str, list[dict[str, Any]]] = {"gold.open_finding": [WATCHED | {"broker_name": "b"}]}
+    if of_night is not None:
+        file = {"rows_in": 1, "rows_out": 1, "rows_quarantined": 0, "rows_duplicate": 0, "rows_expired": 0}
+        tables["bronze.source_file"] = [file | {"first_ts": MIDNIGHT, "last_ts": MIDNIGHT + 3600 * SECOND}]
+        tables["gold.judgement"] = [{"day": MIDNIGHT.date()}]
+        lasts = {"finding_id": "night", "to_ts": MIDNIGHT + 3590 * SECOND, "follows_from": None}
+        tables["gold.finding"] = [finding(**(lasts | of_night))]
+    made_warehouse(tmp_path, tables)
+    text = printed(tmp_path, "0pen", capsys)
+    watch = " ".join(text[: text.index("\nSummary") if "\nSummary" in text else None].split("Watch  ")[1].split())
+    assert re.match(note, watch), watch
+    assert (" open since " in text.splitlines()[0]) == note.startswith("Open")
 
 
 def pulls(number: int) -> list[dict[str, Any]]:

@@ -122,17 +122,92 @@ def live(tmp_path) -> str:
 
 def test_findings_that_watch_reports_are_listed_as_open(live: str, capsys) -> None:
     assert main(["findings", "--warehouse", live]) == 0
-    assert capsys.readouterr().out.splitlines() == [
-        "critical broker_down           open since 2026-11-21 02:00:00 UTC  now",
-        f"{'         now is down. Last evidence: 2026-11-21 02:07:00 UTC.':80}",
-        "info     broker_down           open since 2026-11-21 02:00:00 UTC  both",
-        f"{'         both happened.' + chr(92) + 'x1b Last evidence: 2026-11-21 02:07:00 UTC.':80}",
-    ]
+    stopped = "Watch has reported nothing since: whether it goes on is not known."
+    assert " ".join(capsys.readouterr().out.split()) == (
+        "critical broker_down open since 2026-11-21 02:00:00 UTC now"
+        f" now is down. Last evidence: 2026-11-21 02:07:00 UTC. {stopped}"
+        " info broker_down open since 2026-11-21 02:00:00 UTC both"
+        f" both happened.{chr(92)}x1b Last evidence: 2026-11-21 02:07:00 UTC. {stopped}"
+    )
     # An open finding has not ended: it is listed whatever --since says.
     assert main(["findings", "--warehouse", live, "--json", "--since", "2026-11-22", "--topic", "t"]) == 0
     (row,) = json.loads(capsys.readouterr().out)["findings"]
     assert (row["finding_id"], row["day"], row["open_since"]) == ("now", None, "2026-11-21T02:00:00+00:00")
     assert (row["last_seen_ts"], row["follows_from"]) == ("2026-11-21T02:07:00+00:00", None)
+
+
+def judged_until(minutes: float) -> dict[str, list[dict[str, object]]]:
+    """Tables of a nightly run on a recording that goes so long after AT."""
+    file = {"path": "p", "rows_in": 1, "rows_out": 1, "rows_quarantined": 0, "rows_duplicate": 0, "rows_expired": 0}
+    file |= {"first_ts": AT, "last_ts": AT + dt.timedelta(minutes=minutes)}
+    return {"bronze.source_file": [file], "gold.judgement": [{"day": AT.date()}]}
+
+
+@pytest.mark.parametrize(
+    ("of_night", "minutes", "listed"),
+    [
+        ({}, 60, "night 02:30"),  # another id: the run dates the begin differently
+        ({"broker_name": None}, 60, "night 02:30"),
+        ({"broker_name": "b"}, 60, "night 02:30"),  # another broker: the run has judged the time of the first
+        ({"broker_name": "b"}, 8, "night 02:30, watch open"),
+        ({"kind": "slave_pull"}, 8, "watch open, night 02:30"),
+        ({"from_ts": AT + dt.timedelta(minutes=9)}, 8, "watch open, night 02:30"),
+        ({}, 30, "night open"),  # it lasts at the end of the recording
+        ({"to_ts": AT}, 6.5, "night open"),  # watch has seen it later
+    ],
+)
+def test_the_nightly_run_knows_better_which_findings_are_open(
+    tmp_path, capsys, of_night: dict[str, object], minutes: float, listed: str
+) -> None:
+    night = {"kind": "broker_down", "severity": "critical", "broker_name": "a"} | of_night
+    tables = {"gold.open_finding": [watched("watch", broker_name="a")], "gold.finding": [finding("night", 0, **night)]}
+    made_warehouse(tmp_path, tables | judged_until(minutes))
+    assert main(["findings", "--warehouse", str(tmp_path), "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)["findings"]
+    shown = {f"{row['finding_id']} {'open' if row['open_since'] else row['to_ts'][11:16]}" for row in rows}
+    assert shown == set(listed.split(", "))
+
+
+def test_watch_that_runs_needs_no_note_and_a_silent_recording_has_one(tmp_path, capsys) -> None:
+    now = dt.datetime.now(dt.UTC)
+    silent = watched("silent", last_seen_ts=now, undetermined_since=AT, severity="info")
+    made_warehouse(tmp_path, {"gold.open_finding": [watched("lives", last_seen_ts=now), silent]})
+    assert main(["findings", "--warehouse", str(tmp_path)]) == 0
+    first, second = " ".join(capsys.readouterr().out.split()).split(" info ")
+    assert first.endswith(f"lives is down. Last evidence: {now:%Y-%m-%d %H:%M:%S} UTC.")
+    assert second.endswith("Nothing is recorded since 2026-11-21 02:00:00 UTC: whether it goes on is not known.")
+
+
+def test_a_finding_that_spans_midnight_is_listed_once(tmp_path, capsys) -> None:
+    rows = [finding("down", 21.9, kind="broker_down", day=AT.date() + dt.timedelta(days=days)) for days in (0, 1)]
+    made_warehouse(tmp_path, {"gold.finding": rows})
+    assert main(["findings", "--warehouse", str(tmp_path), "--json"]) == 0
+    (row,) = json.loads(capsys.readouterr().out)["findings"]
+    assert row["day"] == "2026-11-22"
+
+
+def test_text_leads_to_the_page(root: str, tmp_path, capsys) -> None:
+    def pages(folder: object, *options: str) -> list[str]:
+        assert main(["findings", "--warehouse", str(folder), *options]) == 0
+        return [line for line in capsys.readouterr().out.splitlines() if line.startswith("Page: ")]
+
+    both = [finding(name, 0, kind="broker_down", consumer_group=name) for name in ("one", "two")]
+    made_warehouse(tmp_path, {"gold.finding": both})
+    assert pages(tmp_path) == []
+    (tmp_path / "report").mkdir()
+    page = tmp_path / "report" / "c.html"
+    page.write_text('<p id="f-one">')
+    assert pages(tmp_path) == [f"Page: {page}"]
+    assert pages(tmp_path, "--group", "one") == [f"Page: {page}#f-one"]
+    assert pages(tmp_path, "--group", "two") == []  # the page does not show it
+    assert pages(tmp_path, "--json") == []
+    made_warehouse(
+        tmp_path / "several", {"gold.finding": [*both, finding("far", 0, cluster="other", kind="lag_grows")]}
+    )
+    (tmp_path / "several" / "report").mkdir()
+    overview = tmp_path / "several" / "report" / "index.html"
+    overview.write_text("")
+    assert pages(tmp_path / "several") == [f"Page: {overview}"]
 
 
 def test_without_any_table_of_names_no_name_is_refused(live: str, capsys) -> None:

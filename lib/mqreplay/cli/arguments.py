@@ -6,7 +6,7 @@ import argparse
 import os
 from typing import TYPE_CHECKING, Any
 
-from mqreplay.language.language import ENGLISH, LANGUAGES, Language, language
+from mqreplay.language.language import LANGUAGES
 
 if TYPE_CHECKING:
     from mqreplay.engines.choice import Choice
@@ -56,11 +56,6 @@ def _lang(text: str) -> str:
     if text not in LANGUAGES:
         raise argparse.ArgumentTypeError(f"{text!r} is not {' or '.join(LANGUAGES)}")
     return text
-
-
-def words_of(args: argparse.Namespace) -> Language:
-    """Return the language of a command with --lang."""
-    return language(args.lang or ENGLISH)
 
 
 def add_engine(command: argparse.ArgumentParser, default: str = DEFAULT_ENGINE) -> None:

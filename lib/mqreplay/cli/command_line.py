@@ -34,11 +34,12 @@ from mqreplay.cli import (
     tables_command,
     whatif_command,
 )
-from mqreplay.cli.arguments import add_conf, add_lang, add_warehouse, with_examples, words_of
+from mqreplay.cli.arguments import add_conf, add_lang, add_warehouse, with_examples
 from mqreplay.cli.exit_status import BAD_INPUT, CRASHED, DONE, FAILED, LOCKED
 from mqreplay.cli.stores import use_stores
 from mqreplay.crash import crash_line
 from mqreplay.errors import InputErrors, MqreplayError, OwnDiskError, StoreUnavailable, WarehouseLocked
+from mqreplay.language.language import language
 from mqreplay.printable import printable
 from mqreplay.stop_signals import end_process, handle_stops, leave_at_once, stopped_by
 
@@ -296,7 +297,12 @@ def _command(args: argparse.Namespace) -> int:
         from mqreplay.cli.explain import print_explanation
 
         print_explanation(
-            args.warehouse, args.finding, args.cluster, as_json=args.json, limit=args.limit, words=words_of(args)
+            args.warehouse,
+            args.finding,
+            args.cluster,
+            as_json=args.json,
+            limit=args.limit,
+            words=language(settings.report.language),
         )
         return DONE
     if args.command == "maintain":

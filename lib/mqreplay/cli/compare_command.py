@@ -39,6 +39,7 @@ def run(args: argparse.Namespace) -> None:
     from mqreplay.lake.existing import require_warehouse
 
     require_warehouse(args.warehouse)
+    from mqreplay.cli.page_line import print_page
     from mqreplay.cli.terminal import note_interruption
     from mqreplay.lake.warehouse import Warehouse
     from mqreplay.moment.compare import compare, days_of
@@ -53,6 +54,7 @@ def run(args: argparse.Namespace) -> None:
         print(json_text(found.as_plain(), indent=1, default=str))
     else:
         _print(found)
+        print_page(args.warehouse, found.cluster)
 
 
 def _day(text: str, judged: list[dt.date]) -> dt.date:

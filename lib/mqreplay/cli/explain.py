@@ -92,10 +92,9 @@ def print_explained(explanation: Explanation, limit: int, words: Language | None
     words = words or in_english()
     console = Console(highlight=False)
     watch = explanation.watch
-    is_open = watch is not None and watch["closed_ts"] is None
-    console.print(_head(explanation.finding, words, is_open=is_open), soft_wrap=True)
+    console.print(_head(explanation.finding, words, is_open=explanation.is_open), soft_wrap=True)
     say = partial(_say, console, words)
-    say("Watch", "" if watch is None else words.text(_watch_text(watch, explanation.is_judged)))
+    say("Watch", "" if watch is None else words.text(_watch_text(watch, explanation)))
     say("Summary", words.text(explanation.finding["summary"]))
     say("Rule", words.text(explanation.rule) + (f" ({words.text(explanation.follows)})" if explanation.follows else ""))
     say("Confidence", f"{explanation.finding['confidence']:.0%}")
@@ -142,17 +141,12 @@ def _print_other(console: Console, finding: dict[str, Any], words: Language) -> 
     console.print(Padding(Text(printable(words.text(finding["summary"]))), (0, 0, 0, 11)))
 
 
-def _watch_text(watch: dict[str, Any], is_judged: bool) -> str:
+def _watch_text(watch: dict[str, Any], explanation: Explanation) -> str:
     """Return since when the finding is open, or why it was closed."""
     if watch["closed_ts"] is not None:
         return f"Closed at {_second(watch['closed_ts'])}: {watch['closed_reason']}."
-    silent = watch["undetermined_since"]
-    parts = [
-        f"Open. First found at {_second(watch['first_seen_ts'])}, last evidence at {_second(watch['last_seen_ts'])}.",
-        f"Nothing is recorded since {_second(silent)}: whether it goes on is not known." if silent else "",
-        "" if is_judged else "It is provisional until the nightly run.",
-    ]
-    return " ".join(filter(None, parts))
+    seen = f"First found at {_second(watch['first_seen_ts'])}, last evidence at {_second(watch['last_seen_ts'])}."
+    return f"{'Open' if explanation.is_open else 'Not open any more'}. {seen} {explanation.watch_note}".rstrip()
 
 
 def _second(ts: dt.datetime) -> str:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import datetime as dt
-import shlex
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import polars as pl
 
-from mqreplay.cli.time_span import time_span
-from mqreplay.errors import InputError, InputErrors
+from mqreplay.cli.named_finding import named_finding
 from mqreplay.evidence.brokers.broker_outages import ROUTE
 from mqreplay.findings.every import KINDS
 from mqreplay.findings.pulls import SLAVE_PULL
@@ -23,14 +21,15 @@ from mqreplay.lake.row_filter import RowFilter
 from mqreplay.lake.sql import check_text
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.language.language import Language, in_english
-from mqreplay.night.watched_findings import ID, WATCHED, watched_findings
+from mqreplay.night.open_findings import seconds_until_closed
+from mqreplay.night.watched_findings import nightly_states, watch_note, watched_findings
 from mqreplay.night.whole_evidence import with_whole_evidence
 from mqreplay.report.evidence_rows import LIMIT, ONE_DAY, EvidenceRow, EvidenceRows, evidence_of
 from mqreplay.report.failover_words import timeline_lines
+from mqreplay.settings import Settings
 
 NOT_INSTALLED = "The package that defines this kind of finding is not installed here: its rule is not known."
 MOST_DECIDED = 5_000  # rows of evidence whose decisions are shown, the first
-MOST_NAMED = 10  # findings listed whose ids begin alike
 OF_FAILOVERS = ("broker_down", "master_changed", "slow_failover")
 STEPS = "gold.failover_step"
 ISSUES = "gold.known_issue"
@@ -43,7 +42,8 @@ class Explanation:
     ``known_issues`` are rows of gold.known_issue: faults of RocketMQ that the recorded versions have.
     ``timeline`` has the steps of the failover, each a time and a text, for findings of OF_FAILOVERS.
     ``silver_kept_from`` is the first day that silver tables still have, if the finding began before it. ``watch`` has
-    what `nightly --watch` knows of the finding (watched_findings.WATCHED), if it reports it.
+    what `nightly --watch` knows of the finding (watched_findings.WATCHED), if it reports it. ``is_open``: watch has it
+    open, and no nightly run says otherwise; ``watch_note`` says what nightly runs know, or that watch has stopped.
     """
 
     finding: dict[str, Any]
@@ -57,6 +57,8 @@ class Explanation:
     known_issues: list[dict[str, Any]] = field(default_factory=list)
     silver_kept_from: dt.date | None = None
     watch: dict[str, Any] | None = None
+    is_open: bool = False
+    watch_note: str = ""
 
     @property
     def is_judged(self) -> bool:
@@ -83,7 +85,7 @@ def explanation_of(
 
     Raises InputError if there is none, or several.
     """
-    finding, watch = _named(warehouse, finding_id, cluster)
+    finding, watch = named_finding(warehouse, finding_id, cluster)
     kind = KINDS.get(finding["kind"])
     whole = with_whole_evidence(warehouse, finding)
     found = evidence_of(warehouse, finding["cluster"], [whole], max(limit, MOST_DECIDED), whole=True, words=words)
@@ -94,6 +96,8 @@ def explanation_of(
     if first is not None and began is not None and began.date() < first:
         explanation.silver_kept_from = first
     explanation.known_issues = _known_issues(warehouse, finding)
+    if watch is not None and watch["closed_ts"] is None:
+        explanation.is_open, explanation.watch_note = _open_state(warehouse, finding, watch)
     for other in _linked(warehouse, finding):
         if other["finding_id"] == finding["follows_from"]:
             explanation.cause = other
@@ -148,31 +152,19 @@ def distance_text(least: int | None, most: int | None, memory: int | None, *, wo
     return filled("{least} to {most} bytes behind, {memory} in memory", memory=f"{memory:,}", **known)
 
 
-def _named(warehouse: Warehouse, finding_id: str, cluster: str | None) -> tuple[dict[str, Any], dict[str, Any] | None]:
-    """Return the row of gold.finding, or of gold.open_finding in its columns, and what watch knows of it."""
-    rows = None if cluster is None else RowFilter(cluster)
-    is_named = pl.col("finding_id").str.starts_with(finding_id)
-    judged = of_last_day(warehouse.read("gold.finding", rows).filter(is_named), *ID)
-    watched = watched_findings(warehouse, rows).filter(is_named)
-    known = {tuple(row[name] for name in ID): row for row in plain_rows(watched.collect())}
-    watches = {key: {name: row.pop(name) for name in WATCHED} for key, row in known.items()}
-    known |= {tuple(row[name] for name in ID): row for row in plain_rows(judged.collect())}
-    if not known:
-        command = f"mqreplay findings --warehouse {shlex.quote(warehouse.root)}"
-        raise InputError(f"no finding has an id that begins with {finding_id}; `{command}` lists the findings")
-    found = sorted(
-        known.values(), key=lambda row: (row["from_ts"] or dt.datetime.min, row["cluster"], row["finding_id"])
-    )
-    if len(found) > 1:
-        several = f"{len(found)} findings have ids that begin with {finding_id}; give more of the id, or --cluster"
-        more = [f"... and {len(found) - MOST_NAMED} more"] if len(found) > MOST_NAMED else []
-        raise InputErrors([several, *map(_line, found[:MOST_NAMED]), *more])
-    return found[0], watches.get(tuple(found[0][name] for name in ID))
-
-
-def _line(finding: dict[str, Any]) -> str:
-    when = time_span(finding["from_ts"], finding["to_ts"])
-    return f"{finding['finding_id']}  {finding['cluster']}  {finding['kind']}  {when}"
+def _open_state(warehouse: Warehouse, finding: dict[str, Any], watch: dict[str, Any]) -> tuple[bool, str]:
+    """Return whether a finding that watch has open is still open, and what says so."""
+    limits = seconds_until_closed(Settings())
+    is_it = pl.col("finding_id") == finding["finding_id"]
+    watched = watched_findings(warehouse, RowFilter(finding["cluster"])).filter(is_it).collect().to_dicts()
+    (state,) = nightly_states(warehouse, watched, limits).values()
+    if state.finding is not None and state.finding["finding_id"] != finding["finding_id"]:
+        return not state.is_over, f"The nightly run has it as finding {state.finding['finding_id'][:8]}."
+    if state.is_over:
+        has = "its end" if state.finding is not None else "no such finding"
+        return False, f"The nightly run has judged this time, and has {has}."
+    note = watch_note(watch, limits.get(finding["kind"], 0), dt.datetime.now(dt.UTC))
+    return True, note if state.finding is not None else f"{note} It is provisional until the nightly run.".lstrip()
 
 
 def _linked(warehouse: Warehouse, finding: dict[str, Any]) -> list[dict[str, Any]]:

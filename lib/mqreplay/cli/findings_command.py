@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import argparse
 import datetime as dt
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from mqreplay.cli.arguments import add_conf, add_lang, add_warehouse, with_examples, words_of
+from mqreplay.cli.arguments import add_conf, add_lang, add_warehouse, with_examples
 from mqreplay.errors import InputError
+from mqreplay.language.language import language
 from mqreplay.severity import SEVERITIES
 
 if TYPE_CHECKING:
     import polars as pl
 
     from mqreplay.lake.warehouse import Warehouse
-    from mqreplay.language.language import Language
+    from mqreplay.settings import Settings
 
 DESCRIPTION = (
     "List the findings of a warehouse, the most severe first; also those that `nightly --watch` reports as open. "
@@ -56,24 +58,27 @@ def run(args: argparse.Namespace) -> None:
     since, until = instant(args.since, "--since"), instant(args.until, "--until")
     from mqreplay.cli.terminal import note_interruption
     from mqreplay.lake.warehouse import Warehouse
+    from mqreplay.settings import load_settings
 
     note_interruption(args.warehouse)
     names = {column: getattr(args, name) for name, column in FILTERS.items()}
-    frame = findings(args.warehouse, names, args.severity, since, until)
-    _print(frame, "json" if args.json else args.format, Warehouse(args.warehouse), words_of(args))
+    settings = load_settings(args.conf).in_language(args.lang)
+    frame = findings(args.warehouse, names, args.severity, since, until, settings)
+    _print(frame, "json" if args.json else args.format, Warehouse(args.warehouse), settings)
 
 
-def _print(frame: pl.DataFrame, form: str, warehouse: Warehouse, words: Language) -> None:
+def _print(frame: pl.DataFrame, form: str, warehouse: Warehouse, settings: Settings) -> None:
     """Print the findings. Where the warehouse has several clusters, text names that of each finding."""
     from mqreplay.cli.finding_formats import junit, markdown, sarif
     from mqreplay.cli.finding_names import clusters_of
+    from mqreplay.cli.page_line import print_page_of_findings
     from mqreplay.cli.rows import print_rows
     from mqreplay.cli.terminal import print_findings
     from mqreplay.night.notify.mutes import muted_in
     from mqreplay.printable import json_text
 
     with_cluster = len(clusters_of(warehouse)) > 1
-
+    words = language(settings.report.language)
     rows = frame.to_dicts()
     if form == "json":
         print(json_text({"findings": rows}, indent=1, default=_plain))
@@ -89,9 +94,24 @@ def _print(frame: pl.DataFrame, form: str, warehouse: Warehouse, words: Language
             for cluster in frame["cluster"].unique()
             for finding_id, mute in muted_in(warehouse, cluster, frame.filter(cluster=cluster).to_dicts(), now).items()
         }
-        print_findings(rows, with_cluster, muted, words)
+        print_findings(rows, with_cluster, muted, _watch_notes(rows, now, settings), words)
+        print_page_of_findings(warehouse.root, rows, words)
     else:
         print({"junit": junit, "sarif": sarif}[form](rows, words))
+
+
+def _watch_notes(rows: Iterable[dict[str, Any]], now: dt.datetime, settings: Settings) -> dict[tuple[str, str], str]:
+    """Return what watch knows of open findings, by cluster and finding_id."""
+    from mqreplay.night.open_findings import seconds_until_closed
+    from mqreplay.night.watched_findings import watch_note
+
+    limits = seconds_until_closed(settings)
+    found = {}
+    for row in rows:
+        if (last := row["last_seen_ts"]) is not None:
+            notes = [f"Last evidence: {last:%Y-%m-%d %H:%M:%S} UTC.", watch_note(row, limits.get(row["kind"], 0), now)]
+            found[row["cluster"], row["finding_id"]] = " ".join(filter(None, notes))
+    return found
 
 
 def findings(
@@ -100,6 +120,7 @@ def findings(
     severity: str | None,
     since: dt.datetime | None = None,
     until: dt.datetime | None = None,
+    settings: Settings | None = None,
 ) -> pl.DataFrame:
     """Return the findings of nightly runs and those that are open: `watched_findings.all_findings`.
 
@@ -110,10 +131,12 @@ def findings(
 
     from mqreplay.cli.finding_names import matching_names
     from mqreplay.lake.warehouse import Warehouse
+    from mqreplay.night.open_findings import seconds_until_closed
     from mqreplay.night.watched_findings import all_findings
+    from mqreplay.settings import Settings
 
     warehouse = Warehouse(root)
-    every = rows = all_findings(warehouse)
+    every = rows = all_findings(warehouse, seconds_until_closed(settings or Settings()))
     for column, patterns in names.items():
         if patterns:
             rows = rows.filter(pl.col(column).is_in(matching_names(warehouse, every, column, patterns)))

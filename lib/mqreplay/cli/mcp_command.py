@@ -103,7 +103,8 @@ class Tools:
             raise InputError(f"severity is one of {', '.join(SEVERITIES)}")
         asked = {"kind": kind, "consumer_group": group, "topic": topic, "broker_name": broker, "cluster": cluster}
         names = {column: [] if value is None else [value] for column, value in asked.items()}
-        frame = findings(self._root, names, severity, instant(since, "since"), instant(until, "until"))
+        span = instant(since, "since"), instant(until, "until")
+        frame = findings(self._root, names, severity, *span, self._settings)
         rows = frame.head(MOST_FINDINGS).drop("evidence").to_dicts()
         return _answer({"count": frame.height, "findings": rows})
 

@@ -71,6 +71,7 @@ def run(args: argparse.Namespace) -> None:
 
 
 def _begin(warehouse: Warehouse, clusters: list[str], args: argparse.Namespace) -> None:
+    from mqreplay.cli.named_finding import named_finding
     from mqreplay.night.notify.mutes import new_mute, read_mutes, write_mutes
     from mqreplay.printable import printable
 
@@ -79,9 +80,9 @@ def _begin(warehouse: Warehouse, clusters: list[str], args: argparse.Namespace) 
     now = dt.datetime.now(dt.UTC)
     until = _until(args, now)
     if args.command == "acknowledge":
-        cluster, finding_id = _finding(warehouse, clusters, args.finding)
-        clusters = [cluster]
-        wanted: dict[str, str | None] = {"finding_id": finding_id}
+        finding, _ = named_finding(warehouse, args.finding, args.cluster)
+        clusters = [finding["cluster"]]
+        wanted: dict[str, str | None] = {"finding_id": finding["finding_id"]}
     else:
         wanted = {column: getattr(args, name) for name, column in PATTERNS.items()}
         if not any(wanted.values()):
@@ -153,20 +154,6 @@ def _clusters(warehouse: Warehouse, cluster: str | None) -> list[str]:
     if cluster is not None and cluster not in found:
         raise InputError(f"the warehouse has no cluster {cluster}; it has {', '.join(found)}")
     return found if cluster is None else [cluster]
-
-
-def _finding(warehouse: Warehouse, clusters: list[str], beginning: str) -> tuple[str, str]:
-    """Return the cluster and id of the one finding, of a night or open in watch, whose id begins so."""
-    import polars as pl
-
-    tables = ("gold.finding", "gold.open_finding")
-    asked = pl.col("finding_id").str.starts_with(beginning) & pl.col("cluster").is_in(clusters)
-    rows = [warehouse.read(name).filter(asked).select("cluster", "finding_id").collect() for name in tables]
-    found = pl.concat(rows).unique().sort("cluster", "finding_id").rows()
-    if len(found) != 1:
-        many = f"{len(found)} findings begin" if found else "no finding begins"
-        raise InputError(f"{many} with {beginning!r}; `mqreplay findings` lists their ids")
-    return found[0]
 
 
 def _require_kind(pattern: str | None) -> None:

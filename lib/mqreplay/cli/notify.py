@@ -51,7 +51,7 @@ class Notifier:
         if not self._channels:
             return
         from mqreplay.night.notify.alert import instant, of_night
-        from mqreplay.night.watch import seconds_until_closed
+        from mqreplay.night.open_findings import seconds_until_closed
 
         limits = seconds_until_closed(self._settings)
         for outcome in outcomes:

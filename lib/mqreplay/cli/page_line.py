@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from rich.console import Console
 from rich.text import Text
 
 from mqreplay.language.language import Language, in_english
-from mqreplay.night.page_path import page_link
+from mqreplay.night.page_path import overview_link, page_link
 from mqreplay.printable import printable
 from mqreplay.report.place_anchor import Place
 
@@ -29,5 +31,19 @@ def print_page(
     places = [Place(kind, name) for kind, name in named if name is not None]
     link = page_link(root, cluster, places, finding_id, at)
     if link is not None:
-        text = (words or in_english()).filled("Page: {link}", link=printable(link))
-        Console(highlight=False).print(Text(text), soft_wrap=True)
+        _print(link, words)
+
+
+def print_page_of_findings(root: str, findings: Sequence[Mapping[str, Any]], words: Language | None = None) -> None:
+    """Print where the page shows the finding, or the page of several findings; the overview, if of several clusters."""
+    clusters = {finding["cluster"] for finding in findings}
+    if len(clusters) == 1:
+        one = findings[0]["finding_id"] if len(findings) == 1 else None
+        print_page(root, *clusters, finding_id=one, words=words)
+    elif clusters and (overview := overview_link(root)) is not None:
+        _print(overview, words)
+
+
+def _print(link: str, words: Language | None) -> None:
+    text = (words or in_english()).filled("Page: {link}", link=printable(link))
+    Console(highlight=False).print(Text(text), soft_wrap=True)

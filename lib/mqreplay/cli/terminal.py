@@ -118,21 +118,22 @@ def print_findings(
     findings: Sequence[Mapping[str, Any]],
     with_cluster: bool = False,
     muted: Mapping[tuple[str, str], Mute] | None = None,
+    notes: Mapping[tuple[str, str], str] | None = None,
     words: Language | None = None,
 ) -> None:
     """Print each finding on two lines: severity, kind, time and id, then its summary.
 
-    Findings are rows of `watched_findings.all_findings`. ``muted``: what mutes them, by cluster and finding_id.
+    Findings are rows of `watched_findings.all_findings`. ``muted``: what mutes them, and ``notes``: what
+    watch knows of them, by cluster and finding_id.
     """
     words = words or in_english()
     console = Console(highlight=False)
     for finding in findings:
         cause = finding["follows_from"]
         more = [f"Follows from {printable(str(cause)[:8])}."] if cause else []
-        last = finding["last_seen_ts"]
-        if last is not None:
-            more.append(f"Last evidence: {last:%Y-%m-%d %H:%M:%S} UTC.")
-        mute = (muted or {}).get((finding["cluster"], finding["finding_id"]))
+        key = finding["cluster"], finding["finding_id"]
+        more += [notes[key]] if notes and key in notes else []
+        mute = (muted or {}).get(key)
         if mute is not None:
             more.append(f"Muted until {mute.until_ts:%Y-%m-%d %H:%M} UTC by {mute.by_user}: {printable(mute.reason)}.")
         after = " ".join(map(words.text, more))

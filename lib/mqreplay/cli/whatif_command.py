@@ -136,6 +136,10 @@ def _check(args: argparse.Namespace, settings: Settings) -> int:
         require_warehouse(later)
         found = check(args.warehouse, args.check[1], later, args.day)
     print_checked(found, as_json=args.json)
+    if not args.json:
+        from mqreplay.cli.page_line import print_page
+
+        print_page(args.against or args.warehouse, found.cluster, group=found.group)
     return FAILED if found.answer == PREDICTION_FAILED else DONE
 
 

@@ -150,12 +150,12 @@ def _same(
     wider = [
         (one.last_seen_ts, number)
         for number, one in near
-        if one.is_open and (one.kind, one.place) not in places and _agree(one.place, _place(row))
+        if one.is_open and (one.kind, one.place) not in places and places_agree(one.place, _place(row))
     ]
     return max(wider)[1] if wider else None
 
 
-def _agree(one: Place, other: Place) -> bool:
+def places_agree(one: Place, other: Place) -> bool:
     """Return whether no column contradicts: equal, or not set in one of them. One column must be equal."""
     pairs = list(zip(one, other, strict=True))
     return all(a is None or b is None or a == b for a, b in pairs) and any(a is not None and a == b for a, b in pairs)
@@ -196,7 +196,7 @@ def _seen(finding: OpenFinding, rows: Sequence[Mapping[str, Any]]) -> OpenFindin
 def _wider(finding: OpenFinding, rows: Iterable[Mapping[str, Any]]) -> Mapping[str, Any] | None:
     """Return a row of the same kind that covers the finding's place, of another place."""
     of_kind = [row for row in rows if row["kind"] == finding.kind and _place(row) != finding.place]
-    return next((row for row in of_kind if _agree(finding.place, _place(row))), None)
+    return next((row for row in of_kind if places_agree(finding.place, _place(row))), None)
 
 
 def _closed(

@@ -6,13 +6,16 @@ import datetime as dt
 from collections.abc import Iterable, Sequence
 from dataclasses import fields
 
+from mqreplay.findings.every import KINDS
 from mqreplay.findings.opened import OpenFinding
 from mqreplay.lake.journal import Journal
 from mqreplay.lake.lock import warehouse_lock
 from mqreplay.lake.row_filter import RowFilter
 from mqreplay.lake.warehouse import Warehouse
+from mqreplay.settings import Settings
 
 TABLE = "gold.open_finding"
+WRITTEN_EVERY = dt.timedelta(minutes=5)  # last_seen_ts of open findings is written so often
 KEPT = dt.timedelta(days=2)  # a closed finding is then in gold.finding
 NAMES = [f.name for f in fields(OpenFinding)]
 
@@ -34,3 +37,13 @@ def write_findings(warehouse: Warehouse, cluster: str, findings: Sequence[OpenFi
 def without_old(findings: Iterable[OpenFinding], now: dt.datetime) -> list[OpenFinding]:
     """Return the findings that are open, or were closed not long ago."""
     return [one for one in findings if one.closed_ts is None or one.closed_ts >= now - KEPT]
+
+
+def seconds_until_closed(settings: Settings) -> dict[str, int]:
+    """Return after how many seconds without evidence a finding closes, by kind, but for kinds that need the day."""
+    made: dict[str, int] = {}
+    for kind in KINDS.values():
+        if kind.ends_after is not None:
+            section, key = kind.ends_after.split(".")
+            made[kind.name] = getattr(getattr(settings, section), key)
+    return made

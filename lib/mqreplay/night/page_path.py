@@ -67,6 +67,12 @@ def page_link(
     return None if asked or at is not None else path
 
 
+def overview_link(root: str) -> str | None:
+    """Return the path of the overview of all clusters; None if there is none."""
+    path = index_path(root, "html")
+    return None if files_of(path).info(path) is None else path
+
+
 def _moment(html: bytes, at: dt.datetime) -> str | None:
     """Return an instant as the page's cursor takes it; None outside of the night that the page shows."""
     found = NIGHT.search(html)

@@ -56,6 +56,17 @@ class Checked:
     rows: list[Values]
 
     @property
+    def cluster(self) -> str:
+        """Return the cluster that it is of."""
+        return str(self.rows[0]["cluster"])
+
+    @property
+    def group(self) -> str | None:
+        """Return the consumer group that it is of; None if it is of several, or of none."""
+        (group, *others) = {row["consumer_group"] for row in self.rows}
+        return None if others or group is None else str(group)
+
+    @property
     def answer(self) -> str:
         """Return FAILED if a value came outside of its bounds, else HELD if one came within, else UNDETERMINED."""
         found = {row["judgement"] for row in self.rows}

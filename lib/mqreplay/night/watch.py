@@ -14,7 +14,6 @@ from pathlib import Path
 from mqreplay.engines.engine import Engine
 from mqreplay.engines.local import LocalEngine
 from mqreplay.errors import InputError, MqreplayError, StoreError, WarehouseLocked
-from mqreplay.findings.every import KINDS
 from mqreplay.findings.opened import Change, OpenFinding, Round, follow, lagging
 from mqreplay.lake.catalog_mark import require_names
 from mqreplay.lake.local_folder import check_folders, folder
@@ -27,7 +26,13 @@ from mqreplay.night.failures import Failure
 from mqreplay.night.figures import Sample, lag_figures, watch_figures
 from mqreplay.night.live_window import Judged, LiveWindow
 from mqreplay.night.nightly import run
-from mqreplay.night.open_findings import read_findings, without_old, write_findings
+from mqreplay.night.open_findings import (
+    WRITTEN_EVERY,
+    read_findings,
+    seconds_until_closed,
+    without_old,
+    write_findings,
+)
 from mqreplay.night.outcome import Outcome
 from mqreplay.night.recordings import matching_recordings
 from mqreplay.replay.group_limits import group_limits
@@ -35,7 +40,6 @@ from mqreplay.settings import Settings
 
 Say = Callable[[str], None]
 SILENT_S = 120  # a recording without new lines for longer is silent
-WRITTEN_EVERY = dt.timedelta(minutes=5)  # last_seen_ts of open findings is written so often
 DAY_ENDS = dt.timedelta(minutes=2)  # after midnight; lines of the day may be written later
 
 
@@ -226,16 +230,6 @@ def watch(
             began = time.monotonic()
             tell(watching.round(clock()))
             wait(max(0.0, every_s - (time.monotonic() - began)))
-
-
-def seconds_until_closed(settings: Settings) -> dict[str, int]:
-    """Return after how many seconds without evidence a finding closes, by kind, but for kinds that need the day."""
-    made: dict[str, int] = {}
-    for kind in KINDS.values():
-        if kind.ends_after is not None:
-            section, key = kind.ends_after.split(".")
-            made[kind.name] = getattr(getattr(settings, section), key)
-    return made
 
 
 def _is_past_midnight(known: _Known) -> bool:

@@ -113,7 +113,7 @@ class Replay:
         names = {"kind": _listed(kind), "consumer_group": _listed(group), "topic": _listed(topic)}
         names |= {"broker_name": _listed(broker), "cluster": of_cluster}
         span = instant(since, "since"), instant(until, "until")
-        return Findings(findings(self._warehouse.root, names, severity, *span))
+        return Findings(findings(self._warehouse.root, names, severity, *span, self._settings))
 
     def table(self, name: str) -> Table:
         """Return a table by its name, such as gold.finding. Raises InputError if there is no such table."""

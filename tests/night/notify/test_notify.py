@@ -199,7 +199,7 @@ def test_a_finding_of_watch_alone_is_acknowledged(tmp_path, capsys):
         (["mute", "--group", "g", "--reason", "x", "--for", "9000h"], "a year at most"),
         (["mute", "--group", "g", "--reason", "x", "--until", "2020-01-01"], "is over"),
         (["mute", "--end", "nothing"], "nothing is muted by nothing"),
-        (["acknowledge", "zzzz", "--reason", "x"], "no finding begins with 'zzzz'"),
+        (["acknowledge", "zzzz", "--reason", "x"], "no finding has an id that begins with zzzz; `mqreplay findings"),
         (["mute", "--group", "g", "--reason", "x", "--cluster", "d"], "has no cluster d; it has c"),
     ],
 )
