@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from mqreplay.cli.command_line import main
+from mqreplay.cli.watch_command import print_json
 from mqreplay.cli.watch_lines import Printer
 from mqreplay.findings.opened import CLOSED, OPENED, Change, OpenFinding
 from mqreplay.language.language import ENGLISH, language
@@ -94,6 +95,20 @@ def test_each_change_and_each_round_is_one_line(monkeypatch: pytest.MonkeyPatch)
 def test_rounds_are_in_the_language_of_the_reports(monkeypatch: pytest.MonkeyPatch) -> None:
     *_, last = text_of(RoundDone(3, NOW, 9411, 1_000_000, 1.42, [DONE]), monkeypatch, "zh")
     assert last.endswith("第 3 轮：读取 9,411 行，用时 1.4 秒; prod: 1 个未结束的问题, 录制数据落后 3 秒")
+
+
+def test_a_finding_that_opens_names_known_issues(monkeypatch: pytest.MonkeyPatch, capsys) -> None:
+    names = {"url": "u", "title": "a fault", "component": "broker", "versions": ["4.9.3"], "advice": "Upgrade."}
+    issue = {"finding_id": STUCK.finding_id, "issue": 4215, "mended_in": "4.9.4", **names}
+    one = replace(DONE, known_issues={STUCK.finding_id: [issue]})
+    opened, _ = text_of(RoundDone(1, NOW, 1, 1, 0.1, [one]), monkeypatch)
+    assert opened.endswith("Group billing stands still. Known issue: apache/rocketmq#4215, mended in 4.9.4.")
+    closed = replace(one, changes=[Change(CLOSED, replace(STUCK, closed_ts=NOW, closed_reason="it is over"))])
+    assert text_of(RoundDone(2, NOW, 1, 1, 0.1, [closed]), monkeypatch)[0].endswith("  it is over")
+    monkeypatch.undo()
+    print_json(RoundDone(1, NOW, 1, 1, 0.1, [one]))
+    opened = json.loads(capsys.readouterr().out.splitlines()[0])
+    assert opened["known_issues"] == [{"issue": 4215, "mended_in": "4.9.4", **names}]
 
 
 def test_a_closed_finding_says_why_and_a_silent_recording_says_since_when(monkeypatch: pytest.MonkeyPatch) -> None:

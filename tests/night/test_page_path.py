@@ -93,3 +93,12 @@ def test_commands_of_each_page_run_as_they_are_and_lead_back(night: Any, capsys:
             assert all(each.startswith("t=") or f'id="{each}"' in text for each in fragment.split("&") if each), command
             assert fragment or arguments[0] == "whatif", command
     assert used == {"explain", "at", "whatif", "advise", "ready"}
+
+
+def test_a_comparison_of_days_leads_to_the_page(night: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["compare", "2026-11-21", "2026-11-21", "--cluster", "DefaultCluster", "--warehouse", night.root]
+    assert main(words) == 0
+    page = page_path(night.root, "DefaultCluster", "html")
+    assert capsys.readouterr().out.splitlines()[-1] == f"Page: {page}"
+    assert main([*words, "--json"]) == 0
+    assert "Page: " not in capsys.readouterr().out

@@ -54,7 +54,8 @@ def test_a_bad_prediction_is_shown_as_one(root, capsys):
     assert main(["whatif", "check", stored, "--warehouse", root]) == 1
     lines = capsys.readouterr().out.splitlines()
     assert "  outside      owner of order-group order-topic broker-a 1: predicted member 2, came member 1" in lines
-    assert lines[-1] == "  6 within, 2 outside, 0 undetermined: the prediction failed"
+    assert lines[-2] == "  6 within, 2 outside, 0 undetermined: the prediction failed"
+    assert lines[-1] == f"Page: {root}/report/DefaultCluster.html#group-order-group"
 
 
 @pytest.mark.parametrize(

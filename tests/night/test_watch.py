@@ -113,6 +113,13 @@ def test_watch_opens_the_findings_of_the_night_and_no_other(tmp_path, name, firs
     kept = read_findings(Warehouse(str(tmp_path / "warehouse")), "c")
     assert [f for f in night if not any(agree(f, one) and meets(f, one) for one in kept)] == [], "at another time"
     assert not [one for one in kept if "later evidence" in (one.closed_reason or "")]
+    named = {
+        issue["issue"] for done in rounds for one in done.clusters for of in one.known_issues.values() for issue in of
+    }
+    ids = {row["finding_id"] for row in night}
+    of_night = {row["issue"] for row in rows_at(tmp_path / "whole", "gold.known_issue") if row["finding_id"] in ids}
+    assert named <= of_night
+    assert named or name != "bulk-5.3.3"
 
 
 @pytest.mark.parametrize("name", ["quiet-joins-5.3.3", pytest.param("quiet-5.3.3", marks=pytest.mark.long)])

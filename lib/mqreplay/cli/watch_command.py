@@ -48,7 +48,7 @@ def run(args: argparse.Namespace, settings: Settings, notifier: Notifier) -> Non
         raise InputError("--catalog needs Spark: leave it out with --watch, and use mqreplay register")
     every_s = seconds_of(args.every or "60s", "--every")
     if args.json:
-        show = _print_json
+        show = print_json
     else:
         from mqreplay.cli.watch_lines import Printer  # rich: only this command prints with it
 
@@ -91,7 +91,8 @@ def _publisher(args: argparse.Namespace) -> Callable[[RoundDone], None] | None:
     return publish
 
 
-def _print_json(done: RoundDone) -> None:
+def print_json(done: RoundDone) -> None:
+    """Print each change and the round as one JSON object a line."""
     for one in done.clusters:
         for change in one.changes:
             print(json_text(_change(one, change)), flush=True)
@@ -119,6 +120,10 @@ def _change(one: ClusterRound, change: Change) -> dict[str, Any]:
     names = ("finding_id", "kind", "severity", *PLACE, "opened_ts", "last_seen_ts", "closed_ts", "closed_reason")
     values = {name: getattr(finding, name) for name in (*names, "summary", "advice")}
     plain = {name: v.isoformat() if isinstance(v, dt.datetime) else v for name, v in values.items()}
+    if change.what == "opened":
+        issues = one.known_issues.get(finding.finding_id, ())
+        names = ("issue", "url", "title", "component", "versions", "mended_in", "advice")
+        plain["known_issues"] = [{name: issue[name] for name in names} for issue in issues]
     return {"event": change.what, "ts": one.recorded_until.isoformat(), "cluster": one.cluster, **plain}
 
 

@@ -14,6 +14,7 @@ from mqreplay.findings.shape import place_text
 from mqreplay.language.language import Language
 from mqreplay.printable import printable
 from mqreplay.quantity import counted
+from mqreplay.report.known_issue import issue_name
 
 if TYPE_CHECKING:
     from mqreplay.findings.opened import Change
@@ -37,7 +38,7 @@ class Printer:
         state = "; ".join(states) or words.text("nothing was recorded in the last minutes")
         head = words.text(f"round {done.number}: {counted(done.lines, 'line')} read in {done.seconds:.1f} s")
         text = f"{head}; {state}"
-        self._console.print(Text(f"{_clock(done.ts)}  {printable(words.text(text or ''))}", "dim"))
+        self._console.print(Text(f"{_clock(done.ts)}  {printable(text)}", "dim"))
         for outcome in done.nights:
             night = words.filled(
                 "night of {cluster}: {verdict}", cluster=outcome.cluster, verdict=words.text(outcome.verdict)
@@ -47,6 +48,8 @@ class Printer:
     def _print_change(self, one: ClusterRound, change: Change) -> None:
         finding, words = change.finding, self._words
         text = finding.closed_reason if change.what == "closed" else finding.summary
+        issues = one.known_issues.get(finding.finding_id, ()) if change.what == "opened" else ()
+        known = "".join(" " + words.text(f"Known issue: {issue_name(issue)}.") for issue in issues)
         self._console.print(
             Text.assemble(
                 (f"{_clock(one.recorded_until)}  ", "dim"),
@@ -54,7 +57,7 @@ class Printer:
                 (padded(words.text(finding.severity), 9), COLOURS[finding.severity]),
                 (f"{printable(finding.finding_id[:8])}  ", "dim"),  # as `mqreplay explain` takes it
                 (f"{finding.kind}  ", "bold"),
-                f"{printable(place_text(finding.place))}  {printable(text)}",
+                f"{printable(place_text(finding.place))}  {printable(words.text(text or ''))}{known}",
             )
         )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import polars as pl
@@ -25,6 +26,17 @@ class RecordedVersions:
     brokers: pl.DataFrame
     clients: pl.DataFrame
     pop_groups: frozenset[str]
+
+
+def recorded_versions(
+    raw: Mapping[str, pl.DataFrame], popped: pl.DataFrame, assigned: pl.DataFrame
+) -> RecordedVersions:
+    """Return the versions of a day. ``raw`` has silver tables by name; the others are as pop_groups() takes them."""
+    return RecordedVersions(
+        broker_versions(raw["broker"], raw["broker_runtime"]),
+        client_versions(raw["consumer_connection"]),
+        pop_groups(popped, assigned),
+    )
 
 
 def broker_versions(broker: pl.DataFrame, broker_runtime: pl.DataFrame) -> pl.DataFrame:

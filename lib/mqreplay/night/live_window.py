@@ -31,6 +31,7 @@ from mqreplay.night.recent import Recent
 from mqreplay.night.replay_day import days_read, recorded_of
 from mqreplay.night.steps import TABLES_OF_KINDS, Span, last_recorded, spans
 from mqreplay.replay.day import Window
+from mqreplay.replay.day_findings import DayFindings
 from mqreplay.replay.plan import Replay
 from mqreplay.settings import Settings
 
@@ -42,14 +43,14 @@ PAUSE = dt.timedelta(seconds=60)  # a longer time without a line of the recorder
 
 @dataclass(frozen=True)
 class Judged:
-    """The findings of one cluster's window, as gold.finding without cluster, and the time of the window.
+    """The findings of one cluster's window, and the time of the window.
 
     ``recorded_until`` is the last instant by the recorder's clock, ``complete_since`` that since which no file is
     missing, ``reported_from`` that from which findings count.
     """
 
     cluster: str
-    findings: pl.DataFrame
+    found: DayFindings
     recorded_until: dt.datetime
     complete_since: dt.datetime
     reported_from: dt.datetime

@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import datetime as dt
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from mqreplay.engines.engine import Engine
 from mqreplay.engines.local import LocalEngine
 from mqreplay.errors import InputError, MqreplayError, StoreError, WarehouseLocked
-from mqreplay.findings.opened import Change, OpenFinding, Round, follow, lagging
+from mqreplay.findings.opened import OPENED, Change, OpenFinding, Round, follow, lagging
 from mqreplay.lake.catalog_mark import require_names
 from mqreplay.lake.local_folder import check_folders, folder
 from mqreplay.lake.scratch import scratch
@@ -45,7 +46,10 @@ DAY_ENDS = dt.timedelta(minutes=2)  # after midnight; lines of the day may be wr
 
 @dataclass(frozen=True)
 class ClusterRound:
-    """What a round found in one cluster. ``lag_s`` is the age of the recording's last line, in seconds."""
+    """What a round found in one cluster. ``lag_s`` is the age of the recording's last line, in seconds.
+
+    ``known_issues``: rows of gold.known_issue that can explain findings that opened in this round, by finding_id.
+    """
 
     cluster: str
     changes: Sequence[Change]
@@ -54,6 +58,7 @@ class ClusterRound:
     lag_s: float
     is_silent: bool
     figures: Sequence[Sample] = ()  # for Prometheus
+    known_issues: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -140,7 +145,7 @@ class Watch:
             at, rows = Round(last, last, last, is_silent=True), []
         else:
             at = Round(last, judged.complete_since, judged.reported_from, is_silent)
-            rows = judged.findings.to_dicts()
+            rows = judged.found.findings.to_dicts()
         findings, changes = follow(known.findings, rows, at, self._limits)
         known.findings, known.recorded_until = without_old(findings, last), last
         if known.must_write(now):
@@ -149,7 +154,8 @@ class Watch:
         figures = watch_figures(cluster, known.findings, last)
         if judged is not None and self.measures_lag:
             figures += lag_figures(self._window.recorded(judged))
-        return ClusterRound(cluster, changes, count, last, lag_s, is_silent, figures)
+        issues = {} if judged is None else _issues_of_opened(changes, judged.found.known_issues.to_dicts())
+        return ClusterRound(cluster, changes, count, last, lag_s, is_silent, figures, issues)
 
     def _write(self, cluster: str, known: _Known, now: dt.datetime) -> None:
         try:
@@ -230,6 +236,13 @@ def watch(
             began = time.monotonic()
             tell(watching.round(clock()))
             wait(max(0.0, every_s - (time.monotonic() - began)))
+
+
+def _issues_of_opened(
+    changes: Iterable[Change], issues: Sequence[Mapping[str, Any]]
+) -> dict[str, list[Mapping[str, Any]]]:
+    opened = {change.finding.finding_id for change in changes if change.what == OPENED}
+    return {name: [issue for issue in issues if issue["finding_id"] == name] for name in sorted(opened)}
 
 
 def _is_past_midnight(known: _Known) -> bool:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import dataclasses
 import datetime as dt
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final
 
@@ -43,18 +43,15 @@ from mqreplay.evidence.messages.audit_scope import audit_scope
 from mqreplay.evidence.messages.subscribed_messages import known_versions
 from mqreplay.evidence.night_facts import NightFacts, night_facts
 from mqreplay.evidence.offsets.held_resets import reset_evidence
-from mqreplay.evidence.recorded_versions import RecordedVersions, broker_versions, client_versions, pop_groups
-from mqreplay.findings.every import finish
-from mqreplay.findings.known_issues import issues_of_findings, known_issues
-from mqreplay.findings.limits import Limits
+from mqreplay.evidence.recorded_versions import recorded_versions
 from mqreplay.lake.buckets import buckets
 from mqreplay.replay.break_evidence import break_evidence
 from mqreplay.replay.broker_evidence import broker_evidence
 from mqreplay.replay.context import ReplayContext
 from mqreplay.replay.day import BY_GROUP, BY_QUEUE, BY_TOPIC, DESCRIPTIONS, INSTANTS, LOWERED, Day, DayRows, Skew
+from mqreplay.replay.day_findings import DayFindings, day_findings
 from mqreplay.replay.day_result import DayResult, DayTables, finding_evidence
 from mqreplay.replay.driver_decisions import DriverDecisions, driver_decisions
-from mqreplay.replay.group_limits import findings_by_group, group_limits
 from mqreplay.replay.group_pass import GROUP, GROUP_PASS, POP_PASS, GroupResult, PopResult
 from mqreplay.replay.judged_rows import JudgedRows
 from mqreplay.replay.member_evidence import member_evidence
@@ -115,14 +112,14 @@ class Replay:
         """Judge the day; return the day's rows of the gold tables that no pass writes, without the cluster."""
         result = self.judge()
         before = None if self.day.is_first else self._rows.gold_day_before("gold.finding")
-        found = self._found(result, before)
-        issues = issues_of_findings(found, result.versions, known_issues())
-        tables = result.tables.by_name() | {"gold.finding": found, "gold.known_issue": issues}
+        of_day = day_findings(result, self.day, self.settings, before)
+        found = {"gold.finding": of_day.findings, "gold.known_issue": of_day.known_issues}
+        tables = result.tables.by_name() | found
         return {name: rows.filter(self.day.judged) for name, rows in tables.items()}
 
-    def findings(self) -> pl.DataFrame:
-        """Return the findings, with gold.finding's columns except cluster."""
-        return self._found(self.judge(), None)
+    def findings(self) -> DayFindings:
+        """Return the findings of the day or window alone."""
+        return day_findings(self.judge(), self.day, self.settings, None)
 
     def judge(self) -> DayResult:
         """Run the passes and the steps between them."""
@@ -151,11 +148,6 @@ class Replay:
     def _assigned(self) -> pl.DataFrame:
         """The group and the mode of each request for an assignment."""
         return self._rows.silver("pop_assignment", None, None, ["consumer_group", "mode"])
-
-    def _found(self, result: DayResult, before: pl.DataFrame | None) -> pl.DataFrame:
-        limits = _limits(self.settings)
-        found = findings_by_group(result.evidence, limits, group_limits(self.settings))
-        return finish(found, self.day.begin, self.day.end, before, limits.lost_s)
 
     def _small_tables(self) -> ReplayContext:
         rows = self._rows
@@ -298,15 +290,7 @@ class Replay:
             unwatched=unwatched,
             stopped=self.stopped,
         )
-        return DayResult(evidence, tables, self._versions(context))
-
-    def _versions(self, context: ReplayContext) -> RecordedVersions:
-        raw = context.raw
-        return RecordedVersions(
-            broker_versions(raw["broker"], raw["broker_runtime"]),
-            client_versions(raw["consumer_connection"]),
-            pop_groups(self._popped, self._assigned),
-        )
+        return DayResult(evidence, tables, recorded_versions(context.raw, self._popped, self._assigned))
 
 
 def _decided(
@@ -325,8 +309,3 @@ def _decided(
             *by_driver.counted,
         ]
     )
-
-
-def _limits(settings: Settings) -> Limits:
-    named = {f.name: getattr(settings.findings, f.name) for f in fields(Limits) if f.name != "reset_reach_s"}
-    return Limits(reset_reach_s=settings.replay.reset_reach_s, **named)

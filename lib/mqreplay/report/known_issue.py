@@ -14,6 +14,11 @@ def known_issue_text(issue: Row) -> str:
     >>> known_issue_text(row | {"mended_in": None})
     'apache/rocketmq#4215, not mended in any checked release. It can explain this: a fault (broker 4.9.3).'
     """
-    mended = "not mended in any checked release" if issue["mended_in"] is None else f"mended in {issue['mended_in']}"
     who = f"{issue['component']} {', '.join(issue['versions'])}"
-    return f"apache/rocketmq#{issue['issue']}, {mended}. It can explain this: {issue['title']} ({who})."
+    return f"{issue_name(issue)}. It can explain this: {issue['title']} ({who})."
+
+
+def issue_name(issue: Row) -> str:
+    """Return the issue of a row of gold.known_issue, and the release that mends it."""
+    mended = "not mended in any checked release" if issue["mended_in"] is None else f"mended in {issue['mended_in']}"
+    return f"apache/rocketmq#{issue['issue']}, {mended}"
