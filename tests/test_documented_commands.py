@@ -90,6 +90,22 @@ def test_command_runs(page: str, command: str, folder: Path, monkeypatch: pytest
         assert json.loads(done.stdout)["clusters"][0]["findings"]
 
 
+def test_a_night_is_shared_as_the_page_says(folder: Path) -> None:
+    """The page names a recording of the reader's own; here it is one of the sample."""
+    text = (ROOT / "docs" / "recording.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"## Share a night\n[\s\S]*?\n\n((?: {4}.*\n)+)", text)
+    lines = [line.strip() for line in block.splitlines()]
+    assert [line.split()[:2] for line in lines] == [["mqreplay", "bundle"], ["tar", "xf"], ["mqreplay", "nightly"]]
+    shared = folder / "share"
+    (shared / "recordings").mkdir(parents=True)
+    (shared / "recordings" / "night").symlink_to(ROOT / "data" / "sample" / "bulk-5.3.3")
+    bundled, unpacked, nightly = (run(line, shared) for line in lines)
+    assert (bundled.returncode, unpacked.returncode, nightly.returncode) == (0, 0, 0), bundled.stderr + nightly.stderr
+    assert re.search(r"[1-9]\d* +topics?\b", bundled.stdout), bundled.stdout
+    assert "slave_pull" in nightly.stdout
+    assert "meter-billing" not in nightly.stdout
+
+
 def test_each_page_has_commands() -> None:
     assert [page for page in PAGES if not commands(page)] == []
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import re
 import shutil
 import signal
 import socket
@@ -183,6 +184,39 @@ def test_promtool_accepts_file_and_rules(night: Path, tmp_path: Path) -> None:
     command = [program("promtool"), "test", "rules", str(tmp_path / "test.yaml")]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+NAME, LABEL = re.compile(r"\bmqreplay_\w+"), re.compile(r"(\w+) *(?:=~|!~|!=|=)")
+
+
+def queries() -> list[str]:
+    """Every query of the rules and of the dashboard, also those of its variables."""
+    dashboard = json.loads(DASHBOARD.read_text())
+    found = [target["expr"] for panel in dashboard["panels"] for target in panel["targets"]]
+    found += [each["query"]["query"] for each in dashboard["templating"]["list"] if each["type"] == "query"]
+    return found + [rule["expr"] for group in yaml.safe_load(RULES.read_text())["groups"] for rule in group["rules"]]
+
+
+def test_queries_name_only_metrics_and_labels_that_are_written() -> None:
+    written = {*METRICS, "mqreplay_build_info"}
+    for query in queries():
+        assert set(NAME.findall(query)) <= written, query
+        for name, selected in re.findall(r"(mqreplay_\w+)\{([^}]*)\}", query):
+            assert set(LABEL.findall(selected)) <= {"job", "cluster", *METRICS[name].labels}, query
+        for name, label in re.findall(r"label_values\((\w+), (\w+)\)", query):
+            assert label in {"cluster", *METRICS[name].labels}, query
+    shown = {name for query in queries() for name in NAME.findall(query)}
+    assert set(METRICS) - shown == set(), "figures that no panel and no rule shows"
+
+
+def test_legends_and_variables_name_labels_and_data_sources_that_exist() -> None:
+    dashboard = json.loads(DASHBOARD.read_text())
+    variables = {each["name"] for each in dashboard["templating"]["list"]}
+    text = DASHBOARD.read_text()
+    assert set(re.findall(r"\$\{?(\w+)", text)) - {"__all", "__interval", "__rate_interval"} <= variables
+    labels = {"cluster", *(label for metric in METRICS.values() for label in metric.labels)}
+    assert set(re.findall(r"\{\{ *(\w+) *\}\}", text)) <= labels
+    assert len({panel["id"] for panel in dashboard["panels"]}) == len(dashboard["panels"])
 
 
 RULES_FIRE = {

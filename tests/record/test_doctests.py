@@ -8,7 +8,7 @@ import importlib
 import pytest
 
 
-@pytest.mark.parametrize("name", ["record_files", "recording_folder", "store_folder"])
+@pytest.mark.parametrize("name", ["bundle.replacements", "record_files", "recording_folder", "store_folder"])
 def test_examples(name: str) -> None:
     result = doctest.testmod(importlib.import_module(f"mqreplay.record.{name}"))
     assert result.attempted > 0

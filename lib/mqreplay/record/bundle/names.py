@@ -15,6 +15,7 @@ from typing import Final
 from mqreplay.core.java import string_hash, utf16_key
 from mqreplay.core.retry_topic import DLQ_GROUP_TOPIC_PREFIX, RETRY_GROUP_TOPIC_PREFIX
 from mqreplay.core.system_names import PROXY_GROUP, is_system_group, is_system_topic
+from mqreplay.record.bundle.replacements import WORDS, client_id_parts, new_addresses, numbered, stays_in_client_id
 
 # Groups that RocketMQ's own clients use, beside those of system_names.
 _KNOWN_GROUPS: Final = frozenset({PROXY_GROUP, "DEFAULT_CONSUMER", "DEFAULT_PRODUCER", "CLIENT_INNER_PRODUCER"})
@@ -34,29 +35,6 @@ _SYSTEM_TOPICS: Final = frozenset(
     }
 )
 _IPV4: Final = re.compile(r"(?:\d{1,3}\.){3}\d{1,3}")
-_NUMBERS: Final = re.compile(r"\d*")
-_LOW, _WIDE = 100, 150  # each part of a new address has three digits: text sorts as numbers do
-
-# What a replacement looks like: the word before its number.
-WORDS: Final = {
-    "cluster": "cluster",
-    "broker": "broker",
-    "topic": "topic",
-    "group": "group",
-    "namespace": "namespace",
-    "client": "client",
-    "instance": "instance",
-    "host": "host",
-    "tag": "tag",
-    "key": "key",
-    "message": "message",
-    "property": "property",
-    "value": "value",
-    "setting": "setting",
-    "strategy": "com.example.Strategy",
-    "attempt": "attempt",
-    "receipt": "receipt",
-}
 
 
 class Names:
@@ -150,8 +128,8 @@ class Names:
         head, at, rest = client_id.partition("@")
         if at and head:
             self.host(head)
-            for part in _parts(rest):
-                if not _is_plain(part):
+            for part in client_id_parts(rest):
+                if not stays_in_client_id(part):
                     self.replaced("instance", part)
         else:
             self.replaced("client", client_id)
@@ -242,11 +220,11 @@ class Names:
         """Give each name its replacement."""
         self._resolve_retries()
         originals = set(self._found["ip"])
-        self._found["tag"] = _numbered("tag", self._found["tag"])
+        self._found["tag"] = numbered("tag", self._found["tag"])
         for kind in WORDS:
             if kind != "tag":
-                self._found[kind] = _numbered(WORDS[kind], self._found[kind])
-        addresses = _addresses(originals)
+                self._found[kind] = numbered(WORDS[kind], self._found[kind])
+        addresses = new_addresses(originals)
         heads = sorted(self._found["ip"], key=lambda ip: utf16_key(f"{ip}@"))
         self._found["ip"] = {ip: next(addresses) for ip in heads}
         ip6 = sorted(self._found["ip6"], key=utf16_key)
@@ -270,7 +248,9 @@ class Names:
         head, at, rest = client_id.partition("@")
         if not at or not head:
             return self.replaced("client", client_id)
-        parts = [part if _is_plain(part) else self.replaced("instance", part) for part in _parts(rest)]
+        parts = [
+            part if stays_in_client_id(part) else self.replaced("instance", part) for part in client_id_parts(rest)
+        ]
         return f"{self.host(head)}@{''.join(parts)}"
 
     def _resolve_retries(self) -> None:
@@ -298,29 +278,3 @@ class Names:
     def mapping(self) -> dict[str, dict[str, str]]:
         """Return the replacements by kind and name."""
         return {kind: names for kind, names in self._found.items() if names and kind != "retry"}
-
-
-def _numbered(word: str, names: dict[str, str]) -> dict[str, str]:
-    width = max(2, len(str(len(names))))
-    joint = "" if "." in word else "-"
-    return {name: f"{word}{joint}{n:0{width}d}" for n, name in enumerate(sorted(names, key=utf16_key), 1)}
-
-
-def _addresses(taken: set[str]) -> Iterator[str]:
-    number = 0
-    while True:
-        high, low = divmod(number, _WIDE)
-        parts = (high // _WIDE + _LOW, high % _WIDE + _LOW, low + _LOW)
-        address = f"10.{parts[0]}.{parts[1]}.{parts[2]}"
-        if address not in taken:
-            yield address
-        number += 1
-
-
-def _parts(rest: str) -> list[str]:
-    """Return the parts of a client id behind the address, with the characters between them."""
-    return re.split(r"([@#])", rest)
-
-
-def _is_plain(part: str) -> bool:
-    return part in ("@", "#") or _NUMBERS.fullmatch(part) is not None
