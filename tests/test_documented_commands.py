@@ -11,11 +11,13 @@ import re
 import shlex
 import subprocess
 import sys
+import tarfile
 from pathlib import Path
 
 import pytest
 
-from tests_shared import ROOT
+from night.later import DAY_MS, moved
+from tests_shared import ROOT, unpack
 
 PAGES = (
     "README.md",
@@ -34,6 +36,7 @@ ELSEWHERE = {
     r"mqreplay: ": "a message, not a command",
 }
 LEFT_OUT = "..."
+TWO_NIGHTS = "warehouse/two-nights"  # made by two_nights()
 RUNNABLE = re.compile(r"^(mqreplay|cp|rm) ")
 
 
@@ -51,6 +54,18 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in ("data", "conf"):
         (made / name).symlink_to(ROOT / name)
     return made
+
+
+def two_nights(folder: Path) -> None:
+    """Make TWO_NIGHTS of two recordings of one cluster: the quiet one is moved to the day before."""
+    if (folder / TWO_NIGHTS).exists():
+        return
+    for name in ("quiet-5.3.3", "resets-5.3.3"):
+        with tarfile.open(ROOT / "tests" / "data" / f"{name}.tar.xz") as archive:
+            unpack(archive, folder / "recorded" / name)
+    moved(folder / "recorded" / "quiet-5.3.3", folder / "recorded" / "day-before", -DAY_MS)
+    done = run(f"mqreplay nightly recorded/day-before recorded/resets-5.3.3 --warehouse {TWO_NIGHTS}", folder)
+    assert done.returncode == 0, done.stderr
 
 
 def run(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
@@ -74,6 +89,8 @@ def shown_answers(page: str) -> dict[str, list[str]]:
 def test_command_runs(page: str, command: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "100")
     monkeypatch.setenv("NO_COLOR", "1")
+    if TWO_NIGHTS in command:
+        two_nights(folder)
     done = run(command, folder)
     # A broker of the sample may not be restarted.
     assert done.returncode == int("--fail-on" in command or command.startswith("mqreplay ready")), done.stderr
@@ -115,7 +132,4 @@ def test_the_tutorial_answers_nine_questions() -> None:
     questions = re.findall(r"^### .*\?\n\n    (mqreplay .*)", text, re.MULTILINE)
     assert len(questions) == 9
     shown = shown_answers("docs/tutorial.md")
-    # The sample has one night.
-    assert [each for each in questions if each not in shown] == [
-        "mqreplay compare 2026-11-20 2026-11-21 --warehouse warehouse/night"
-    ]
+    assert [each for each in questions if each not in shown] == []

@@ -81,7 +81,8 @@ def _print(found: Comparison) -> None:
     console.print(Text.assemble((printable(found.cluster), "bold"), f" {found.before} and {found.after}"))
     for row in found.findings.iter_rows(named=True):
         word, colour = MARKS[row["change"]]
-        names = (row["consumer_group"], row["topic"], row["broker_name"])
+        broker = row["broker_name"] if row["broker_id"] is None else f"{row['broker_name']}/{row['broker_id']}"
+        names = (row["consumer_group"], row["topic"], broker)
         where = printable(" ".join(each for each in names if each))
         number = f"{row['before']} and {row['after']}"
         head = ("  ", (f"{word:8}", colour), f"{row['severity']:9}", (f"{printable(row['kind']):24}", "bold"))

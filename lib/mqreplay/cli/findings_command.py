@@ -64,14 +64,20 @@ def run(args: argparse.Namespace) -> None:
     names = {column: getattr(args, name) for name, column in FILTERS.items()}
     settings = load_settings(args.conf).in_language(args.lang)
     frame = findings(args.warehouse, names, args.severity, since, until, settings)
-    _print(frame, "json" if args.json else args.format, Warehouse(args.warehouse), settings)
+    form = "json" if args.json else args.format
+    _print(frame, form, Warehouse(args.warehouse), settings)
+    if form == "text":
+        from mqreplay.cli.page_line import print_page_of_findings
+
+        print_page_of_findings(
+            args.warehouse, frame.select("cluster", "finding_id").to_dicts(), language(settings.report.language)
+        )
 
 
 def _print(frame: pl.DataFrame, form: str, warehouse: Warehouse, settings: Settings) -> None:
     """Print the findings. Where the warehouse has several clusters, text names that of each finding."""
     from mqreplay.cli.finding_formats import junit, markdown, sarif
     from mqreplay.cli.finding_names import clusters_of
-    from mqreplay.cli.page_line import print_page_of_findings
     from mqreplay.cli.rows import print_rows
     from mqreplay.cli.terminal import print_findings
     from mqreplay.night.notify.mutes import muted_in
@@ -95,7 +101,6 @@ def _print(frame: pl.DataFrame, form: str, warehouse: Warehouse, settings: Setti
             for finding_id, mute in muted_in(warehouse, cluster, frame.filter(cluster=cluster).to_dicts(), now).items()
         }
         print_findings(rows, with_cluster, muted, _watch_notes(rows, now, settings), words)
-        print_page_of_findings(warehouse.root, rows, words)
     else:
         print({"junit": junit, "sarif": sarif}[form](rows, words))
 
