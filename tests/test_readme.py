@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import subprocess
 from argparse import ArgumentParser, _SubParsersAction
 from pathlib import Path
 
@@ -110,3 +111,23 @@ def test_every_page_is_in_the_index() -> None:
     index = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
     pages = [page.name for page in (ROOT / "docs").glob("*.md") if page.name != "index.md"]
     assert [name for name in pages if f"]({name})" not in index] == []
+
+
+@pytest.mark.parametrize("page", ["docs/reliability.md", "SECURITY.md"])
+def test_what_opens_connections_is_named(page: str) -> None:
+    lines = (ROOT / page).read_text(encoding="utf-8").splitlines()
+    start = next(n for n, line in enumerate(lines) if "--metrics-port" in line)
+    promise = "\n".join(lines[start - 1 : start + 2])
+    assert [word for word in ("record", "stores", "Spark", "--notify") if word not in promise] == []
+
+
+def test_the_set_up_shows_its_steps() -> None:
+    done = subprocess.run(
+        ["make", "--dry-run", "--always-make", "setup"], cwd=ROOT, capture_output=True, encoding="utf-8", check=True
+    )
+    steps = [(int(number), int(of)) for number, of in re.findall(r"\b(\d) of (\d): \w+ing ", done.stdout)]
+    assert steps == [(number, steps[0][1]) for number in range(1, steps[0][1] + 1)]
+    assert len(steps) > 1
+    (packages,) = [line for line in done.stdout.splitlines() if "requirements/runtime.txt |" in line]
+    assert "--quiet" not in packages, "nothing is counted"
+    assert re.search(r"\$n of \d+ packages|of \d+ packages", packages)

@@ -108,3 +108,27 @@ def test_a_bundle_has_no_capture_and_no_log_and_replaces_no_file(tmp_path: Path)
     assert "1  packet captures" in out.getvalue()
     with pytest.raises(InputError, match="exists already"):
         bundle(str(recording), file, out, is_redacted=False, mapping=None, as_json=False)
+
+
+@pytest.mark.parametrize("is_redacted", [False, True])
+def test_bodies_of_messages_never_leave_and_what_is_removed_is_counted(is_redacted: bool, tmp_path: Path) -> None:
+    recording = tmp_path / "night"
+    recording.mkdir()
+    line = '{"topic":"orders","body":"s3cret \\"words\\"","unexpected":"s3cret name"}'
+    (recording / "produce_log.jsonl").write_text(f"{line}\n")
+    out = io.StringIO()
+    file = tmp_path / "a.tar.gz"
+    bundle(str(recording), str(file), out, is_redacted=is_redacted, mapping=None, as_json=False)
+    shared = unpacked(file, tmp_path / "got") / "a"
+    (written,) = (json.loads(each) for each in (shared / "produce_log.jsonl").read_text().splitlines())
+    assert "s3cret" not in str(written.get("body"))
+    manifest = json.loads((shared / "BUNDLE.json").read_text())
+    if is_redacted:
+        assert b"s3cret" not in contents(shared)
+        assert sum(manifest["removed"].values()) >= 1
+        for what, count in manifest["removed"].items():
+            assert f"{count}  {what}" in out.getvalue()
+        assert manifest["replaced"]["topic"] == 1
+    else:
+        assert written["unexpected"] == "s3cret name"
+        assert "--redact replaces them" in out.getvalue()

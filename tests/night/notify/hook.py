@@ -11,12 +11,13 @@ from typing import Any
 
 
 class Hook(http.server.ThreadingHTTPServer):
-    """The server: ``got`` has path and JSON of each request, ``status`` is what it answers."""
+    """The server: ``got`` has path and JSON of each request that it took, ``status`` is what it answers."""
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         self.got: list[tuple[str, Any]] = []
         self.tries = 0
+        self.authorizations: list[str | None] = []
         self.status = 200
 
     @property
@@ -29,6 +30,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         assert isinstance(self.server, Hook)
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         self.server.tries += 1
+        self.server.authorizations.append(self.headers["Authorization"])
         if self.server.status == 200:
             self.server.got.append((self.path, body))
         self.send_response(self.server.status)
