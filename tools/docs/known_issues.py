@@ -13,6 +13,7 @@ releases that have them. If a recorded broker or client has such a release, and 
 mqreplay names the issue and the release that mends it:
 
 - `mqreplay explain FINDING` and the page, below the advice of the finding,
+- the line of `nightly --watch` when a finding opens,
 - [gold.known_issue](tables.md#goldknown_issue), for queries:
 
       mqreplay sql "SELECT finding_id, issue, versions, mended_in FROM gold.known_issue" --warehouse WAREHOUSE

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from mqreplay.report.data import Row
 
 
@@ -18,7 +21,7 @@ def known_issue_text(issue: Row) -> str:
     return f"{issue_name(issue)}. It can explain this: {issue['title']} ({who})."
 
 
-def issue_name(issue: Row) -> str:
+def issue_name(issue: Mapping[str, Any]) -> str:
     """Return the issue of a row of gold.known_issue, and the release that mends it."""
     mended = "not mended in any checked release" if issue["mended_in"] is None else f"mended in {issue['mended_in']}"
     return f"apache/rocketmq#{issue['issue']}, {mended}"
