@@ -46,7 +46,7 @@ def test_same_night_again(night: Any, tmp_path: Path, capsys: pytest.CaptureFixt
 
 def test_findings(night: Any, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["findings", "--warehouse", night.root]) == 0
-    assert_is_snapshot("findings", capsys.readouterr().out)
+    assert_is_snapshot("findings", masked(capsys.readouterr().out, night.root))
 
 
 @pytest.mark.parametrize("kind", EXPLAINED)
