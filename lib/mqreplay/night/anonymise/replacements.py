@@ -13,7 +13,8 @@ from mqreplay.lake.warehouse import Warehouse
 from mqreplay.night.anonymise.collect import names_in
 from mqreplay.night.anonymise.columns import FIXED_WORDS, NOT_SHOWN, PLACE, REFUSAL, SAMPLE, SENTENCE, SETTING, role_of
 from mqreplay.night.anonymise.sentences import Sentences
-from mqreplay.record.bundle.names import WORDS, Names
+from mqreplay.record.bundle.names import Names
+from mqreplay.record.bundle.replacements import WORDS
 from mqreplay.record.bundle.texts import REMOVED, replace, setting, text
 
 # Names that sentences may hold, those that count first of several kinds of one name. With their replacements by role.
