@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import datetime as dt
 import re
+from dataclasses import replace
 
 import pytest
 
 from language.chinese import ZH, report, unknown
 from mqreplay.cli.explain import _watch_text
+from mqreplay.cli.explanation import Explanation
 from mqreplay.decisions import pull_refusals
 from mqreplay.evidence.messages import failed_sends
 from mqreplay.findings import duplicates, offsets, refused, sends
 from mqreplay.findings.kind import FindingKind
 from mqreplay.findings.known_issues import KnownIssue, known_issues
 from mqreplay.findings.registry import SHIPPED
+from mqreplay.night.watched_findings import watch_note
+from mqreplay.report.evidence_rows import EvidenceRows
 from mqreplay.report.known_issue import known_issue_text
 from mqreplay.report.next_step import advice_parts
 
@@ -96,10 +100,25 @@ def test_what_watch_says_is_translated() -> None:
         "it is part of finding 1a2b3c4d now",
         "later evidence shows that there is no such finding",
     )
-    texts = [_watch_text(opened, is_judged=False), _watch_text(opened | {"undetermined_since": None}, is_judged=True)]
-    texts += [_watch_text({"closed_ts": NIGHT, "closed_reason": reason}, is_judged=True) for reason in reasons]
+    seen = opened | {"undetermined_since": None}
+    notes = [
+        "",
+        *(watch_note(each, 60, NIGHT.replace(tzinfo=dt.UTC) + dt.timedelta(days=1)) for each in (opened, seen)),
+        "It is provisional until the nightly run.",
+        "The nightly run has it as finding 1a2b3c4d.",
+        "The nightly run has judged this time, and has its end.",
+        "The nightly run has judged this time, and has no such finding.",
+    ]
+    explained = Explanation({"day": None}, "", "", EvidenceRows())
+    texts = [
+        _watch_text(opened, replace(explained, is_open=is_open, watch_note=note))
+        for is_open in (True, False)
+        for note in notes
+    ]
+    texts += [_watch_text({"closed_ts": NIGHT, "closed_reason": reason}, explained) for reason in reasons]
     assert not (missing := unknown(texts)), report(missing)
     assert all("2026-11-24 01:02:03 UTC" in ZH.text(text) for text in texts)
+    assert not [text for text in texts if re.search("[a-z]{2,}", re.sub("nightly|watch|1a2b3c4d", "", ZH.text(text)))]
 
 
 def test_values_are_kept() -> None:

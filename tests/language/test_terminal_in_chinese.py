@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import re
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,6 @@ from rich.cells import cell_len
 from language.chinese import ZH
 from mqreplay.cli.command_line import main
 from mqreplay.cli.estate_lines import padded
-from mqreplay.cli.explain import _watch_text
 from mqreplay.cli.terminal import print_outcome
 from mqreplay.findings.every import KINDS
 from mqreplay.lake.warehouse import Warehouse
@@ -131,15 +129,6 @@ def test_rows_of_the_sample_are_translated(night: Any) -> None:
 @pytest.mark.parametrize("recording", RECORDINGS)
 def test_rows_of_a_recording_are_translated(recording: str, tmp_path: Path) -> None:
     assert_translated(judge_archive(recording, tmp_path).root)
-
-
-def test_what_watch_knows_is_translated() -> None:
-    ts = dt.datetime(2026, 11, 24, 1, 2, 3)
-    open_ = {"closed_ts": None, "first_seen_ts": ts, "last_seen_ts": ts, "undetermined_since": ts}
-    closed = {"closed_ts": ts, "closed_reason": "no evidence of it for 60 s after a gap in the recording"}
-    for text in (_watch_text(open_, is_judged=False), _watch_text(closed, is_judged=True)):
-        assert ZH.knows(text)
-        assert not re.search("[a-z]{2,}", ZH.text(text).replace("nightly", ""))
 
 
 def test_a_text_is_padded_to_cells_of_the_terminal() -> None:

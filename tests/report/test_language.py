@@ -23,13 +23,14 @@ from mqreplay.language.language import ENGLISH, fields, language, templates
 from mqreplay.night.page import page_data
 from mqreplay.report.build import build_report
 from mqreplay.report.cursor.places import HOW, TITLES, Part, PartTable
-from mqreplay.report.data import SEVERITIES, Listing
+from mqreplay.report.data import Listing
 from mqreplay.report.evidence_rows import EvidenceRow, EvidenceRows
 from mqreplay.report.evidence_words import who
 from mqreplay.report.failover_words import NOT_SEEN, STEPS
 from mqreplay.report.overview import build_overview
 from mqreplay.report.pictures import pictures
 from mqreplay.report.place_anchor import Place
+from mqreplay.severity import WORST_FIRST
 from overview_data import estate
 from page_texts import english, texts_of
 from report_data import BEGAN, HOSTILE, data, finding, gap, judged, offset_break, unjudged
@@ -178,13 +179,11 @@ def test_hostile_names_are_escaped_and_nothing_invisible_is_left() -> None:
 
 
 def test_a_page_without_anything_and_one_that_was_not_judged() -> None:
-    for shown in (data(findings=[], coverage=[judged(), unjudged()]), dataclasses.replace(data(), findings=[])):
-        assert "page" not in english(
-            build_report(dataclasses.replace(shown, lang="zh"))
-        )  # the data of the test are in English
-    assert "<title>orders：部分内容未能判断" in build_report(
-        dataclasses.replace(data(findings=[], coverage=[unjudged()]), lang="zh")
-    )
+    for covered in ([judged(), unjudged()], data().coverage):
+        page = build_report(dataclasses.replace(data(findings=[], coverage=covered), lang="zh"))
+        assert "page" not in english(page)  # the data of the test are in English
+    nothing = dataclasses.replace(data(findings=[], coverage=[unjudged()]), lang="zh")
+    assert "<title>orders：部分内容未能判断" in build_report(nothing)
 
 
 def texts_in_code() -> Iterator[str]:
@@ -208,7 +207,7 @@ def texts_in_code() -> Iterator[str]:
         yield from (getattr(module, name) for name in ("TITLE", "CAPTION", "WHY_EMPTY") if hasattr(module, name))
     yield from (text for both in (*STEPS.values(), *NOT_SEEN.values()) for text in both if text)
     yield from (step.replace("_", " ") for step in STEPS)
-    yield from (*HOW.values(), *TITLES.values(), *SEVERITIES, *(f"{word} finding" for word in SEVERITIES))
+    yield from (*HOW.values(), *TITLES.values(), *WORST_FIRST, *(f"{word} finding" for word in WORST_FIRST))
 
 
 def test_each_text_of_the_report_has_a_translation() -> None:

@@ -53,7 +53,7 @@ def test_each_service_of_the_documents_takes_its_address(url: str) -> None:
 
 def test_a_message_says_what_where_why_and_what_to_do() -> None:
     notice = Notice(WORSENED, replace(STUCK, cause=DOWN.finding_id), "warning", (replace(STUCK, kind="lag_grows"),))
-    assert title(notice, "prod") == ("critical: stuck_queue of billing/orders/broker-a/0 worsened from warning (prod)")
+    assert title(notice, SOURCE) == ("critical: stuck_queue of billing/orders/broker-a/0 worsened from warning (prod)")
     assert text(notice, SOURCE).splitlines() == [
         "Group billing stands still.",
         "When: since 2026-11-21 12:00:00 UTC",
