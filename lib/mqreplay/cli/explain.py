@@ -131,6 +131,8 @@ def _advice(row: dict[str, Any], explanation: Explanation, words: Language) -> s
 
 def _table_of(timeline: Iterable[tuple[str, str]]) -> Padding:
     grid = Table.grid(padding=(0, 2))
+    grid.add_column()
+    grid.add_column(overflow="fold")
     for when, what in timeline:
         grid.add_row(Text(when, "dim"), Text(printable(what)))
     return Padding(grid, (0, 0, 0, 2))
@@ -172,5 +174,6 @@ def _say(console: Console, words: Language, label: str, text: object) -> None:
         # In a column of its own: no line of the text begins where a label does.
         grid = Table.grid()
         grid.add_column(width=LABEL)
+        grid.add_column(overflow="fold")  # Chinese has no spaces to wrap at
         grid.add_row(Text(words.text(label), "bold"), Text(printable(text)))
         console.print(grid)

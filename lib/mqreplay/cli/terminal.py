@@ -153,7 +153,8 @@ def _print_judged(console: Console, outcome: Outcome, words: Language) -> None:
     table.add_column(words.text("decisions"), header_style="dim", no_wrap=True)
     for word in ("judged", "differ", "undetermined"):
         table.add_column(words.text(word), justify="right", header_style="dim", no_wrap=True)
-    table.add_column(words.text("what is missing"), header_style="dim")
+    # Chinese has no spaces to wrap at: a long sentence is folded, and not cut.
+    table.add_column(words.text("what is missing"), header_style="dim", overflow="fold")
     shown = [each for each in outcome.coverage if each["state"] != "none"]
     for each in shown:
         differ = each["differing"]
