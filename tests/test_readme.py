@@ -44,7 +44,7 @@ def test_readme_has_the_two_commands() -> None:
 
 def test_the_chinese_readme_has_all_of_the_english_one() -> None:
     english, chinese = ((ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "README.zh.md"))
-    tables, links = r"gold\.[a-z_]+", r"\]\((docs/[^)]+)\)"
+    tables, links = r"gold\.[a-z_]+", r"\]\((docs/[^)]+\.md[^)]*)\)"
     assert set(re.findall(tables, english)) <= set(re.findall(tables, chinese))
     assert set(re.findall(links, english)) <= set(re.findall(links, chinese))
     typed = [
