@@ -50,7 +50,7 @@ VALUES = {
         "its ts is 7, and lies 9 ms before the line before it: its changes are not used either",
         "its ts is 7, and lies 9 ms before the time of its folder: its changes are not used either",
     ],
-    "str(error).rpartition(': ')[2]": ["the compressed stream is damaged: invalid block type"],
+    "str(error).rpartition(': ')[2]": ["the compressed stream is damaged: unknown"],
     "until": ["no complete table follows", "the next complete table is in line 7"],
     "and_more(more, 'line')": ["and 1 more line was refused", "and 1,200 more lines were refused"],
     "excess": ["line of more than 16,777,216 bytes", "line of more than 500000 objects and lists"],
@@ -102,9 +102,8 @@ class Module:
             for what in self.texts(args[0]):
                 yield f"torn: cut short where {what} should follow; take the .bak (byte 7)"
                 yield f"bad_syntax: expected {what}, found {QUOTED} (byte 7)"
-        elif (place := REFUSALS.get(name, len(args))) < len(args):
-            if not any(isinstance(one, ast.Attribute | ast.Starred) for one in args[1:]):
-                yield from self.texts(args[place])
+        elif not any(isinstance(one, ast.Attribute | ast.Starred) for one in args[1:]):
+            yield from (text for one in args[REFUSALS.get(name, len(args)) :][:1] for text in self.texts(one))
 
     def texts(self, node: ast.expr) -> list[str]:
         """Return the texts that an expression may give."""
