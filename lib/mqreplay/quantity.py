@@ -1,6 +1,8 @@
-"""Numbers with their nouns, as a text shows them."""
+"""Numbers with their nouns, and lists of words, as a text shows them."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 
 def counted(number: int, one: str, many: str | None = None) -> str:
@@ -14,3 +16,12 @@ def counted(number: int, one: str, many: str | None = None) -> str:
     if number == 1:
         return f"1 {one}"
     return f"{number:,} {many or (one[:-1] + 'ies' if one.endswith('ry') else one + 's')}"
+
+
+def listed(words: Sequence[str]) -> str:
+    """Return the words as part of a sentence.
+
+    >>> listed(["pulls", "rebalances", "offsets"])
+    'pulls, rebalances and offsets'
+    """
+    return " and ".join(filter(None, [", ".join(words[:-1]), words[-1]])) if words else ""

@@ -16,7 +16,8 @@ from mqreplay import decisions, evidence
 from mqreplay.decisions.replay_gap import NEEDED
 from mqreplay.decode.kinds import FILE_KINDS
 from mqreplay.evidence_advice import EVIDENCE, all_ways, how_to_record, label_of
-from mqreplay.report.coverage import DECISION_KINDS, listed
+from mqreplay.quantity import listed
+from mqreplay.report.coverage import DECISION_KINDS
 from mqreplay.report.undetermined import NO_POLL, REASONS
 
 FOLDERS = [Path(str(package.__path__[0])) for package in (decisions, evidence)]

@@ -7,15 +7,27 @@ import doctest
 import pytest
 
 from mqreplay import evidence_advice
-from mqreplay.report import build, coverage, evidence_groups, evidence_words, next_step, text, undetermined
+from mqreplay.report import (
+    build,
+    evidence_groups,
+    evidence_values,
+    evidence_words,
+    known_issue,
+    next_step,
+    text,
+    undetermined,
+)
+from mqreplay.report.cursor import json_text
 from mqreplay.report.pictures import night, owners, scales, spans
 
 MODULES = [
     build,
-    coverage,
     evidence_advice,
     evidence_groups,
+    evidence_values,
     evidence_words,
+    json_text,
+    known_issue,
     next_step,
     text,
     undetermined,

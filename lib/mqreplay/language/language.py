@@ -31,7 +31,7 @@ from typing import Any, Final
 
 from markupsafe import Markup, escape
 
-from mqreplay.quantity import counted
+from mqreplay.quantity import counted, listed
 
 ENGLISH: Final = "en"
 LANGUAGES: Final = (ENGLISH, "zh")
@@ -126,9 +126,7 @@ class Language:
         >>> Language("en", {}).listed(["a", "b", "c"]), Language("zh", {}).listed(["a", "b", "c"])
         ('a, b and c', 'a、b、c')
         """
-        if self.name != ENGLISH:
-            return "、".join(items)
-        return " and ".join(filter(None, [", ".join(items[:-1]), items[-1]])) if items else ""
+        return listed(items) if self.name == ENGLISH else "、".join(items)
 
     def _translated(self, english: str) -> str | None:
         """Return the translation of one text; None: not in the catalogue."""

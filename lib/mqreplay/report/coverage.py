@@ -12,6 +12,7 @@ import polars as pl
 from mqreplay.decisions.replay_gap import next_time
 from mqreplay.evidence_advice import EVIDENCE, Mode, all_ways, how_to_record, label_of, mode_of
 from mqreplay.lake.warehouse import Warehouse
+from mqreplay.quantity import listed
 from mqreplay.report.undetermined import NO_POLL, plain_reason, reason_of
 from mqreplay.report.window import Window
 
@@ -262,12 +263,3 @@ def most_helpful(coverages: Sequence[Coverage], most: int = 3) -> list[tuple[str
 def not_judged(coverages: Sequence[Coverage]) -> list[Coverage]:
     """Return the kinds of decisions of which none could be judged."""
     return [each for each in coverages if each.state == "not judged"]
-
-
-def listed(words: Sequence[str]) -> str:
-    """Return the words as part of a sentence.
-
-    >>> listed(["pulls", "rebalances", "offsets"])
-    'pulls, rebalances and offsets'
-    """
-    return " and ".join(filter(None, [", ".join(words[:-1]), words[-1]])) if words else ""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, Literal
 
-from mqreplay.quantity import counted
-from mqreplay.report.coverage import Coverage, listed, not_judged
+from mqreplay.quantity import counted, listed
+from mqreplay.report.coverage import Coverage, not_judged
 from mqreplay.report.data import Row
 from mqreplay.report.text import number
 from mqreplay.severity import WORST_FIRST
