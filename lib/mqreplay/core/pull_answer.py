@@ -143,7 +143,7 @@ def uses_server_side_reset(version: str, use_server_side_reset_offset: bool | No
 
 
 def may_be_reset_answer(code: int, next_begin_offset: int, max_offset: int) -> bool:
-    """Return whether an answer can have the status OFFSET_RESET, whatever offset was asked for; offsets in messages.
+    """Return whether an answer can have the status OFFSET_RESET. Offsets are in messages.
 
     A broker resets a queue at most to the offset after its end. The begin of the queue may have passed the offset
     before the next pull. Follows AdminBrokerProcessor#resetOffsetInner, PullMessageProcessor#processRequest.

@@ -1,8 +1,8 @@
 """Answers to pulls that may be those of a reset: a part of pull_answer.py.
 
-A broker of 5.x answers one pull after a reset with the offset of the reset, whatever was asked for. Packets and hooks
-show the status OFFSET_RESET of that answer. The log of a client lacks it: other records of the reset decide, and
-without them such an answer is undetermined.
+A broker of 5.x answers the first pull after a reset with the offset of the reset, not with that of the pull. Packets
+and hooks show the status OFFSET_RESET of that answer. The log of a client lacks it: other records of the reset
+decide, and without them such an answer is undetermined.
 """
 
 from __future__ import annotations

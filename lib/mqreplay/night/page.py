@@ -25,7 +25,7 @@ def anonymised_data(
 def page_data(warehouse: Warehouse, cluster: str, since: dt.date | None = None, lang: str = ENGLISH) -> ReportData:
     """Read what the page of a cluster needs of the days from ``since`` on; of all days if it is None.
 
-    ``lang`` is the language of its pictures, one of LANGUAGES.
+    ``lang`` is the language of the page, one of LANGUAGES.
     """
     nights = recorded_nights(warehouse, cluster)
     if not nights:

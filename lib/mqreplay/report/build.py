@@ -39,8 +39,6 @@ STYLES = ("style.css", "pictures.css", "cursor.css")
 SCRIPTS = ("words.js", "report.js", "cursor.js", "timeline.js")
 FILTERS = (("kind", "kind"), ("consumer_group", "group"), ("topic", "topic"), ("broker_name", "broker"))
 SIGNS = {"failed": "✕", "critical": "◆", "warning": "▲", "unknown": "?", "info": "●", "quiet": "✓", "none": "·"}
-
-
 SCRIPT_TEXT = re.compile(r'\bmqText\("([^"]+)"')
 
 
