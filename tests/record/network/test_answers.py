@@ -11,6 +11,7 @@ import pytest
 from mqreplay.decode.consumer_offset import decode_consumer_offset
 from mqreplay.errors import DecodeError, InputError
 from mqreplay.record.network.answers import (
+    read_caches,
     read_connected,
     read_properties,
     read_route,
@@ -71,6 +72,7 @@ def test_connections_in_another_order_are_no_change_and_another_filter_is_one() 
     first = read_connected(connected(["a", "b"])).signature
     assert read_connected(connected(["b", "a"], version=2)).signature == first
     assert read_connected(connected(["a"])).signature != first
+    assert read_connected(connected(["a", "b", "b"])).signature != first
     assert read_connected(connected(["a", "b"], sub="TagA")).signature != first
 
 
@@ -78,7 +80,8 @@ def test_routes_in_another_order_are_no_change() -> None:
     datas = [{"brokerName": name, "brokerAddrs": {"0": name}} for name in "ab"]
     one, two = (json.dumps({"brokerDatas": each, "queueDatas": []}).encode() for each in (datas, datas[::-1]))
     assert read_route(one) == read_route(two)
-    assert read_route(one) != read_route(json.dumps({"brokerDatas": datas[:1], "queueDatas": []}).encode())
+    for other in (datas[:1], [*datas, datas[0]]):
+        assert read_route(one) != read_route(json.dumps({"brokerDatas": other, "queueDatas": []}).encode())
 
 
 RUNNING = (
@@ -107,6 +110,24 @@ def test_what_changes_a_clients_answer(old: str, new: str, is_change: bool) -> N
     assert old in RUNNING
     before, after = running_signature(RUNNING.encode()), running_signature(RUNNING.replace(old, new).encode())
     assert (before != after) == is_change
+
+
+@pytest.mark.parametrize(
+    ("state", "properties", "heads", "is_large"),
+    [
+        ('"cachedMsgCount":0,"cachedMsgMinOffset":0', "", set(), False),
+        ('"cachedMsgCount":500,"cachedMsgMaxOffset":506,"cachedMsgMinOffset":7', "", {7}, False),
+        ('"cachedMsgCount":501,"cachedMsgMaxOffset":507,"cachedMsgMinOffset":7', "", {7}, True),
+        ('"cachedMsgCount":21,"cachedMsgMinOffset":7', '"pullThresholdForQueue":"40"', {7}, True),
+        ('"cachedMsgCount":1,"cachedMsgMinOffset":7,"cachedMsgSizeInMiB":51', "", {7}, True),
+        ('"cachedMsgCount":2,"cachedMsgMaxOffset":1008,"cachedMsgMinOffset":7', "", {7}, True),
+        ('"cachedMsgCount":0,"transactionMsgCount":1,"transactionMsgMinOffset":3', "", {3}, False),
+    ],
+)
+def test_the_caches_of_a_client(state: str, properties: str, heads: set[int], is_large: bool) -> None:
+    queue = '{"brokerName":"b","queueId":0,"topic":"t"}'
+    caches = read_caches(f'{{"mqTable":{{{queue}:{{{state}}}}},"properties":{{{properties}}}}}'.encode())
+    assert caches == ({(0, head) for head in heads}, is_large)
 
 
 def test_a_data_version_alone_is_no_change() -> None:

@@ -115,8 +115,17 @@ def test_offsets_of_queues_asked_one_by_one() -> None:
         {"queue_id": 1, "min_offset": None, "max_offset": -1},
     ]
     assert found.fact == {0: 9, 1: -1}
+    assert found.is_kept, "a smallest offset is asked once in ten minutes"
+    assert not queue_reading(most, {}).is_kept
     assert queue_reading({0: Answer(0, None, {}, b"")}, {}).error == "the answer has no offset"
     assert queue_reading({0: Answer(1, "x", {}, b"")}, {}).error == "response code 1: x"
+
+
+def test_a_smallest_offset_that_rises_is_a_change() -> None:
+    body = b'{"offsetTable":{{"brokerName":"b","queueId":0,"topic":"t"}:{"maxOffset":9,"minOffset":%d}}}'
+    before, after = (reading(target("topic_offsets"), Answer(0, None, {}, body % least)) for least in (0, 5))
+    assert before.fact == after.fact == {0: 9}
+    assert before.signature != after.signature
 
 
 def test_a_line_names_what_was_asked() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import pytest
 
 from mqreplay.core.delay_level import SCHEDULE_TOPIC
@@ -11,15 +13,19 @@ from mqreplay.record.network.answers import (
     Brokers,
     read_connected,
 )
+from mqreplay.record.network.brokers_json import BrokersJson
 from mqreplay.record.network.changes import Changes
 from mqreplay.record.network.clock import RecorderClock
 from mqreplay.record.network.estate import Estate
+from mqreplay.record.network.events import Events
 from mqreplay.record.network.options import Filter, RecordOptions, bytes_of, name_servers_of, record_options, seconds_of
+from mqreplay.record.network.poll_writer import PollWriter
 from mqreplay.record.network.polls import plans
 from mqreplay.record.network.queue_polls import QueuePolls
 from mqreplay.record.network.readings import reading
 from mqreplay.record.network.schedule import Target
 from mqreplay.record.network.topology import Broker, Topology
+from mqreplay.record.record_files import RecordFiles
 from mqreplay.record.remoting.frames import Answer
 from record.network.connection_answers import connected
 
@@ -81,7 +87,7 @@ def test_an_unchanged_value_is_repeated_before_it_is_a_minute_old() -> None:
     written = [ts for ts in range(0, 300_000, 5000) if changes.of("k", "same", ts).is_written]
     assert written == [0, 60_000, 120_000, 180_000, 240_000]
     assert changes.of("k", "other", 300_000).previous_ts == 295_000
-    assert changes.of("k", "other", 305_000) == (False, False, 300_000)
+    assert changes.of("k", "other", 305_000) == (False, False, 300_000, False)
     assert changes.of("l", "other", 305_000).previous_ts is None
 
 
@@ -90,6 +96,27 @@ def test_a_change_back_is_a_change() -> None:
     decisions = [changes.of("k", value, ts) for ts, value in enumerate("abab")]
     assert [each.is_change for each in decisions] == [True] * 4
     assert [each.previous_ts for each in decisions] == [None, 0, 1, 2]
+
+
+def test_a_client_whose_head_stays_is_written_at_each_poll_from_the_first_on() -> None:
+    written: list[int] = []
+    writer = PollWriter(
+        cast("RecordFiles", None),
+        lambda _, record: written.append(record["ts"]),
+        cast("Events", None),
+        Topology("C"),
+        Estate(Filter()),
+        cast("BrokersJson", None),
+        5000,
+    )
+    client = Target("running_info", "h:1", ("b", 0), "g", "c@1")
+    queue = b'{"mqTable":{{"queueId":0}:{"cachedMsgCount":%d,"cachedMsgMinOffset":%d}}}'
+    # The head moves until 40 s and stays until 100 s; then the cache is large.
+    polls = [(1, 5), (1, 6), (1, 7), (1, 7), (1, 7), (1, 7), (501, 8), (501, 9), (1, 10), (1, 11)]
+    for number, cache in enumerate(polls):
+        ts = 20_000 * number
+        writer.take(client, ts, ts, reading(client, Answer(0, None, {}, queue % cache)), 20_000)
+    assert [ts // 20_000 for ts in written] == [0, 2, 3, 4, 5, 6, 7]
 
 
 def test_a_broker_stays_while_one_name_server_lists_it_and_ten_minutes_more() -> None:

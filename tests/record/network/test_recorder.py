@@ -91,17 +91,19 @@ def test_a_broker_of_4_9_is_asked_once_for_the_state_of_slaves(tmp_path: Path) -
 def test_members_that_come_and_go_are_recorded_when_they_do(tmp_path: Path) -> None:
     async def script(cluster: SimulatedCluster) -> None:
         await asyncio.sleep(1)
-        cluster.members["g-0"].append("new@1")
-        await asyncio.sleep(1)
+        for _ in range(2):  # two processes with one id
+            cluster.members["g-0"].append("new@1")
+            await asyncio.sleep(1)
         cluster.members["g-0"].clear()
 
     cluster = SimulatedCluster(masters=1, groups=1, clients=1)
-    record(tmp_path, cluster, script)
+    record(tmp_path, cluster, script, for_s=4.0)
     found = lines(tmp_path, "consumer_lists")
-    assert [len(json.loads(each["body"])["consumerIdList"]) if "body" in each else 0 for each in found] == [1, 2, 0, 0]
-    assert found[2]["response_code"] == 1
-    assert found[3]["previous_ts"] >= found[2]["ts"], "the last answer is written at the end"
-    for before, after in pairwise(found[:3]):
+    counts = [len(json.loads(each["body"])["consumerIdList"]) if "body" in each else 0 for each in found]
+    assert counts == [1, 2, 3, 0, 0]
+    assert found[3]["response_code"] == 1
+    assert found[4]["previous_ts"] >= found[3]["ts"], "the last answer is written at the end"
+    for before, after in pairwise(found[:4]):
         assert before["ts"] < after["previous_ts"] < after["ts"] < after["previous_ts"] + 600
     assert "new@1" in {each["client_id"] for each in lines(tmp_path, "assignments")}
     assert len(lines(tmp_path, "consumer_connections")) >= 2

@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
+from mqreplay.core.flow_control import (
+    CONSUME_CONCURRENTLY_MAX_SPAN,
+    PULL_THRESHOLD_FOR_QUEUE,
+    PULL_THRESHOLD_SIZE_FOR_QUEUE,
+    flow_control,
+)
 from mqreplay.decode.body import broker_addrs_of, items_of, texts_of
 from mqreplay.decode.fastjson_text import Key, Value
 from mqreplay.decode.fields import INT_MAX, int_field, object_of, table_of, text_field, wrong_type
@@ -22,6 +28,14 @@ _FIGURES = re.compile(
     rb'"(?:commitOffset|cachedMsg\w+|transactionMsg\w+|tryUnlockTimes|last\w+Timestamp|waitAckCount|subVersion)":-?[0-9]+'
 )
 _STATUS = re.compile(rb'"statusTable":\{(?:"[^"]*":\{[^{}]*\},?)*\}')
+# The queues that a client holds: each key is an object, and no value has objects inside.
+_QUEUE_STATE = re.compile(rb"\}:\{([^{}]*)\}")
+_CACHE = re.compile(
+    rb'"((?:cached|transaction)Msg(?:Count|MinOffset)|cachedMsgMaxOffset|cachedMsgSizeInMiB)":(-?[0-9]{1,19})'
+)
+_THRESHOLD = re.compile(
+    rb'"(pullThresholdForQueue|pullThresholdSizeForQueue|consumeConcurrentlyMaxSpan)":"([0-9]{1,10})"'
+)
 _DATA_VERSION = re.compile(rb'"dataVersion":\{[^{}]*\},?')
 
 
@@ -83,15 +97,14 @@ def read_queue_counts(body: bytes) -> dict[str, int]:
     return counts
 
 
-def read_members(body: bytes) -> frozenset[str]:
-    """Read an answer to 38: the client ids of a group.
+def read_members(body: bytes) -> tuple[str, ...]:
+    """Read an answer to 38: the client ids of a group, sorted. Processes with the same id are listed one by one.
 
-    >>> sorted(read_members(b'{"consumerIdList":["b","a"]}'))
-    ['a', 'b']
+    >>> read_members(b'{"consumerIdList":["b","a","b"]}')
+    ('a', 'b', 'b')
     """
-    return frozenset(
-        texts_of(items_of(object_of(read_bounded(body), "the answer"), "consumerIdList"), "consumerIdList")
-    )
+    root = object_of(read_bounded(body), "the answer")
+    return tuple(sorted(texts_of(items_of(root, "consumerIdList"), "consumerIdList")))
 
 
 def read_connected(body: bytes) -> Connected:
@@ -101,10 +114,10 @@ def read_connected(body: bytes) -> Connected:
     table = root.get("subscriptionTable")
     subscriptions = {} if table is None else object_of(table, "subscriptionTable")
     signature = (
-        frozenset(
+        _unordered(
             tuple(_plain(c, name) for name in ("clientId", "clientAddr", "language", "version")) for c in connections
         ),
-        frozenset(
+        _unordered(
             (str(topic), *(_plain(object_of(each, str(topic)), name) for name in ("subString", "expressionType")))
             for topic, each in subscriptions.items()
         ),
@@ -119,7 +132,7 @@ def read_route(body: bytes) -> Hashable:
     """Return the signature of an answer to 105: its brokers and queues, regardless of order."""
     root = object_of(read_bounded(body), "the answer")
     return tuple(
-        frozenset(json.dumps(each, sort_keys=True) for each in items_of(root, name) if _is_object(each, name))
+        _unordered(json.dumps(each, sort_keys=True) for each in items_of(root, name) if _is_object(each, name))
         for name in ("brokerDatas", "queueDatas")
     )
 
@@ -184,6 +197,43 @@ def running_signature(body: bytes) -> Hashable:
     return _FIGURES.sub(b"", _STATUS.sub(b"", body, count=1))
 
 
+class Caches(NamedTuple):
+    """The messages that a client caches, from an answer to 307.
+
+    ``heads``: (place of the queue in the answer, smallest offset that the listener has not finished). ``is_large``: a
+    queue has more than half of what stops its pulls.
+    """
+
+    heads: frozenset[tuple[int, int]]
+    is_large: bool
+
+
+def read_caches(body: bytes) -> Caches:
+    """Read the caches in an answer to 307. An orderly listener takes messages out of the cache (ProcessQueue).
+
+    >>> body = b'{"mqTable":{{"queueId":0}:{"cachedMsgCount":20,"cachedMsgMinOffset":7},{"queueId":1}:{}}}'
+    >>> read_caches(body), read_caches(body + b'"pullThresholdForQueue":"39"').is_large
+    (Caches(heads=frozenset({(0, 7)}), is_large=False), True)
+    """
+    limits = {name: int(text) for name, text in _THRESHOLD.findall(body)}
+    thresholds = (
+        limits.get(b"pullThresholdForQueue", PULL_THRESHOLD_FOR_QUEUE),
+        limits.get(b"pullThresholdSizeForQueue", PULL_THRESHOLD_SIZE_FOR_QUEUE),
+        limits.get(b"consumeConcurrentlyMaxSpan", CONSUME_CONCURRENTLY_MAX_SPAN),
+    )
+    heads, is_large = set(), False
+    for place, state in enumerate(_QUEUE_STATE.findall(body)):
+        cache = {name: int(number) for name, number in _CACHE.findall(state)}
+        cached, taken = cache.get(b"cachedMsgCount", 0), cache.get(b"transactionMsgCount", 0)
+        if cached > 0 or taken > 0:
+            head = cache.get(b"transactionMsgMinOffset" if taken > 0 else b"cachedMsgMinOffset", 0)
+            heads.add((place, head))
+            span = cache.get(b"cachedMsgMaxOffset", head) - head
+            mib = cache.get(b"cachedMsgSizeInMiB", 0)
+            is_large |= flow_control(2 * (cached + taken), 2 * mib, 2 * span, False, *thresholds) is not None
+    return Caches(frozenset(heads), is_large)
+
+
 def table_signature(body: bytes) -> Hashable:
     """Return the signature of a table of topics, groups or delays: all but its dataVersion.
 
@@ -196,6 +246,11 @@ def table_signature(body: bytes) -> Hashable:
 def text_of_body(body: bytes) -> str:
     """Return a body as the text for a line."""
     return body.decode("utf-8", "backslashreplace")
+
+
+def _unordered(items: Iterable[Hashable]) -> Hashable:
+    """Return a signature of items in any order. Repeats count: a set would lose them."""
+    return tuple(sorted(items, key=repr))
 
 
 def _plain(fields: Mapping[Key, Value], name: str) -> Any:

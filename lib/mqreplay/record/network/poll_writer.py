@@ -66,9 +66,11 @@ class PollWriter:
                 self._append(poll.stem, line | self._fields(target, ts, reading))
             else:
                 key = _key(target)
-                decision = self._changes.of(key, reading.signature, ts, period_ms)
+                decision = self._changes.of(key, reading.signature, ts, period_ms, reading.is_kept, reading.heads)
                 is_change = decision.is_change
                 previous = {} if decision.previous_ts is None else {"previous_ts": decision.previous_ts}
+                if decision.stays and key in self._unwritten:
+                    self._append(*self._unwritten[key])
                 self._unwritten[key] = poll.stem, line | previous | reading.fields
                 if decision.is_written:
                     self._append(*self._unwritten.pop(key))

@@ -9,6 +9,7 @@ from mqreplay.errors import DecodeError
 from mqreplay.record.network.answers import (
     Connected,
     read_brokers,
+    read_caches,
     read_connected,
     read_ha_status,
     read_max_offsets,
@@ -37,7 +38,8 @@ class Reading(NamedTuple):
     """An answer, or the reason why there is none.
 
     ``fields`` are those of the line except times; ``fact`` is what the recorder learns, None for nothing; ``error`` is
-    the reason if the answer lacks the requested data. ``is_silence``: the server did not answer.
+    the reason if the answer lacks the requested data. ``is_silence``: the server did not answer. ``is_kept``: the line
+    is written also if nothing changed. ``heads``: values that usually change; one that did not is written.
     """
 
     fields: dict[str, Any]
@@ -45,6 +47,8 @@ class Reading(NamedTuple):
     fact: Any = None
     error: str | None = None
     is_silence: bool = False
+    is_kept: bool = False
+    heads: frozenset[Hashable] = frozenset()
 
 
 def identity(target: Target) -> dict[str, Any]:
@@ -102,7 +106,8 @@ def queue_reading(answers: Mapping[int, Answer], least: Mapping[int, Answer]) ->
             return Reading({"error": "the answer has no offset"}, "no offset", None, "the answer has no offset")
         rows.append({"queue_id": queue_id, "min_offset": lowest, "max_offset": offset})
         offsets[queue_id] = offset
-    return Reading({"offsets": rows}, tuple(offsets.items()), offsets)
+    # The smallest offsets are seldom asked: each answer with them counts.
+    return Reading({"offsets": rows}, tuple(offsets.items()), offsets, is_kept=bool(least))
 
 
 def _read(target: Target, body: bytes) -> Reading:
@@ -133,15 +138,15 @@ def _read(target: Target, body: bytes) -> Reading:
             return Reading({}, None, read_properties(body))
         case "members":
             ids = read_members(body)
-            return Reading({"response_code": SUCCESS, "body": text_of_body(body)}, ids, ids)
+            return Reading({"response_code": SUCCESS, "body": text_of_body(body)}, ids, frozenset(ids))
         case "connections" | "proxy_members":
             connected = read_connected(body)
             return Reading({"response_code": SUCCESS, "body": text_of_body(body)}, connected.signature, connected)
         case "running_info":
-            return Reading({"response_code": SUCCESS, "body": text_of_body(body)}, running_signature(body), True)
+            fields, caches = {"response_code": SUCCESS, "body": text_of_body(body)}, read_caches(body)
+            return Reading(fields, running_signature(body), True, is_kept=caches.is_large, heads=caches.heads)
         case "topic_offsets":
-            offsets = read_max_offsets(body)
-            return Reading({"body": text_of_body(body)}, tuple(sorted(offsets.items())), offsets)
+            return Reading({"body": text_of_body(body)}, body, read_max_offsets(body))
         case "consume_stats":
             return Reading({"body": text_of_body(body)})
     raise ValueError(f"{target.kind!r} is not a kind of poll")
