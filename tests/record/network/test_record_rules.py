@@ -181,6 +181,12 @@ def test_ends_of_revive_topics_are_polled_where_their_offsets_are_recorded() -> 
     assert subjects(found, "route") == []
 
 
+def test_a_broker_that_never_answered_is_only_probed() -> None:
+    found = plans(OPTIONS, ("ns:1",), [MASTER, SLAVE], set(), estate_of(), lambda addr: addr == "h:1")
+    (probe,) = [each for each in found if each.addr == "h:2"]
+    assert (probe.kind, found[probe].is_shared, found[probe].probe) == ("runtime", True, True)
+
+
 def test_members_are_asked_of_a_slave_while_its_master_is_silent() -> None:
     estate = estate_of()
     estate.take_members(("b", 1), "pay", frozenset({"c1"}))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -204,6 +205,46 @@ def test_record_waits_for_a_cluster_that_is_not_up_yet(tmp_path: Path, monkeypat
     assert waiting["detail"].startswith("no name server answers")
     assert begun_and_ended(tmp_path) == ["waiting", "start", "stop"]
     assert lines(tmp_path, "broker_runtime")[-1]["table"] is not None
+
+
+def test_dead_brokers_in_the_list_cost_the_living_one_nothing(tmp_path: Path) -> None:
+    """Name servers may list any number of brokers: each state has a few lines, and the recording ends in time."""
+
+    class Crowded(SimulatedCluster):
+        async def start(self) -> None:
+            await super().start()
+            names = {f"d-{n}": f"127.1.{n // 250}.{n % 250 + 1}:1" for n in range(1500)} | {"b-0": self.brokers[0].addr}
+            table = {name: {"brokerAddrs": {"0": addr}, "cluster": "simulated"} for name, addr in names.items()}
+            self.given[106] = Answered(json.dumps({"brokerAddrTable": table}).encode())
+
+    began = time.monotonic()
+    output = record(tmp_path, Crowded(masters=1, groups=1, clients=1), for_s=8.0, every_s=1.0, requests_per_second=50)
+    assert time.monotonic() - began < 11
+    assert len(output) < 40
+    (counted,) = [line for line in output if line.endswith("more that do not answer")]
+    assert int(counted.split()[1].replace(",", "")) > 100
+    living = [each for each in lines(tmp_path, "broker_runtime") if each["broker_name"] == "b-0"]
+    assert len(living) >= 4
+    assert max(after["ts"] - before["ts"] for before, after in pairwise(living)) < 3000
+    assert offset_lines(tmp_path, "b-0-0")
+
+
+def test_an_address_that_a_broker_left_is_not_named_as_silent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mqreplay.record.network.polls.CLUSTER_MS", 300)
+    monkeypatch.setattr("mqreplay.record.network.recorder.MINUTE_MS", 300)
+
+    async def script(cluster: SimulatedCluster) -> None:
+        await asyncio.sleep(1)
+        broker = cluster.brokers[0]
+        await broker.kill()
+        await asyncio.sleep(1.5)
+        broker.port = 0
+        await broker.start()
+
+    output = record(tmp_path, SimulatedCluster(masters=1, groups=1, clients=1), script, for_s=5.0)
+    minutes = [line for line in output if "in the last minute" in line]
+    assert any("no answer from 127.0.0.1:" in line for line in minutes)
+    assert "no answer" not in minutes[-1]
 
 
 def test_a_wrong_name_is_one_line_at_once_and_an_error_at_the_end(tmp_path: Path) -> None:

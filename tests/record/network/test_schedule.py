@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from itertools import pairwise
 
-from mqreplay.record.network.schedule import MAX_IN_FLIGHT, Plan, Schedule, Target
+from mqreplay.record.network.schedule import MAX_IN_FLIGHT, MAX_SHARED, Plan, Schedule, Target
 
 A, B = "h:1", "h:2"
 
@@ -199,3 +199,28 @@ def test_next_due_is_when_something_may_be_polled() -> None:
     assert schedule.next_due(500, 250) == 250
     schedule.charge(A, 30)
     assert schedule.next_due(1000, 250) == 250
+
+
+def test_targets_that_share_a_budget_are_polled_in_turn_and_slow_no_other() -> None:
+    schedule = Schedule(50)
+    shared = {target("runtime", addr=f"dead:{n}"): Plan(1000, probe=True, is_shared=True) for n in range(500)}
+    alive = target("runtime")
+    schedule.replace({alive: Plan(1000, urgent=True, probe=True)} | shared, 0)
+    assert schedule.has_new
+    times = polled(schedule, 60)
+    assert not schedule.has_new
+    assert len(times[alive]) >= 59
+    assert {len(times[each]) for each in shared} <= {5, 6, 7}
+    assert sum(len(times[each]) for each in shared) <= 50 * 60 + 10
+    # One that answers has a budget of its own from now on.
+    first = next(iter(shared))
+    schedule.replace(
+        {first: Plan(1000, urgent=True)} | {each: shared[each] for each in shared if each != first}, 60_000
+    )
+    assert len(polled(schedule, 20, begin=60_000)[first]) >= 19
+
+
+def test_many_targets_that_share_a_budget_may_wait_for_an_answer() -> None:
+    schedule = Schedule(1000)
+    schedule.replace({target("runtime", addr=f"dead:{n}"): Plan(1000, is_shared=True) for n in range(500)}, 0)
+    assert len(schedule.take(0)) + len(schedule.take(1000)) == MAX_SHARED

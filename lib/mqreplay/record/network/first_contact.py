@@ -20,7 +20,9 @@ from mqreplay.record.remoting.frames import SUCCESS, Answer
 from mqreplay.record.remoting.requests import Request
 
 FIRST_TIMEOUT_S: Final = 5.0
+BROKER_TIMEOUT_S: Final = 3.0
 RETRY_S: Final = 5.0
+MOST_TRIED: Final = 200  # brokers that are tried at the same time: each takes a socket
 MINUTE_MS: Final = 60_000
 Say = Callable[[str], None]
 
@@ -74,22 +76,38 @@ async def cluster_when_up(
                 missing = error
 
 
-async def try_brokers(brokers: Sequence[Broker], connections: Connections, advice: str) -> dict[str, str]:
-    """Send each broker two requests. Return the errors by address.
+async def try_brokers(brokers: Sequence[Broker], connections: Connections, advice: str) -> dict[str, str | None]:
+    """Send each broker two requests. Return the error by address, None for an answer; no entry: not tried in time.
 
     Raises InputError if one denies access: the recording would have unexpected gaps.
     """
-    tried = [requests.get_broker_runtime_info(), requests.get_all_consumer_offset()]
-    asked = [(each, request) for each in brokers for request in tried]
-    answers = await _ask_all([(each.addr, request) for each, request in asked], connections)
-    silent: dict[str, str] = {}
-    for (broker, request), answer in zip(asked, answers, strict=True):
-        if isinstance(answer, CallFailed):
-            silent[broker.addr] = answer.detail
-        elif answer.denied is not None:
-            name = f"{broker.key[0]}-{broker.key[1]} ({broker.addr})"
-            raise InputError(f"broker {name} denies {request.code.name}: {answer.denied}; {advice}")
-    return silent
+    tried: dict[str, str | None] = {}
+    left = iter({broker.addr: broker for broker in brokers}.values())
+
+    async def ask_next() -> None:
+        for broker in left:
+            for request in (requests.get_broker_runtime_info(), requests.get_all_consumer_offset()):
+                try:
+                    answer = await connections.call(broker.addr, request, BROKER_TIMEOUT_S)
+                except CallFailed as failure:
+                    tried[broker.addr] = failure.detail
+                    break
+                tried[broker.addr] = None
+                if answer.denied is not None:
+                    name = f"{broker.key[0]}-{broker.key[1]} ({broker.addr})"
+                    raise InputError(f"broker {name} denies {request.code.name}: {answer.denied}; {advice}")
+
+    asking = [asyncio.create_task(ask_next()) for _ in range(MOST_TRIED)]
+    try:
+        async with asyncio.timeout(BROKER_TIMEOUT_S + 1):
+            await asyncio.gather(*asking)
+    except TimeoutError:
+        pass
+    finally:
+        for task in asking:
+            task.cancel()
+        await asyncio.gather(*asking, return_exceptions=True)
+    return tried
 
 
 async def _cluster(options: RecordOptions, connections: Connections, advice: str) -> Topology:

@@ -109,11 +109,23 @@ SNAPSHOT_FILES: Final = {
 
 
 def plans(
-    options: RecordOptions, name_servers: Sequence[str], brokers: Sequence[Broker], silent: set[str], estate: Estate
+    options: RecordOptions,
+    name_servers: Sequence[str],
+    brokers: Sequence[Broker],
+    silent: set[str],
+    estate: Estate,
+    is_known: Callable[[str], bool] = lambda _: True,
 ) -> dict[Target, Plan]:
-    """Return all targets. ``silent`` are the addresses that do not answer now."""
+    """Return all targets. ``silent`` are the addresses that do not answer now.
+
+    A broker that never answered (``is_known``) is only probed: name servers may list any number of them.
+    """
     every = int(options.every_s * 1000)
     found = dict(_of_name_servers(every, name_servers, silent, estate))
+    for broker in brokers:
+        if not is_known(broker.addr):
+            found[Target("runtime", broker.addr, broker.key)] = Plan(every, probe=True, is_shared=True)
+    brokers = [each for each in brokers if is_known(each.addr)]
     for broker in brokers:
         found |= _of_broker(every, broker, estate)
     leading = leaders(brokers, silent)

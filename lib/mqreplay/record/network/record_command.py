@@ -14,6 +14,7 @@ from mqreplay.record.network.brokers_json import BrokersJson, earlier_brokers
 from mqreplay.record.network.clock import steady_ms, wall_ms
 from mqreplay.record.network.first_contact import cluster_when_up, try_brokers
 from mqreplay.record.network.options import RecordOptions
+from mqreplay.record.network.reach import Reach
 from mqreplay.record.network.recorder import Recorder
 from mqreplay.record.network.status import cluster_lines, end_lines
 from mqreplay.record.record_files import RecordFiles
@@ -73,16 +74,20 @@ async def _record_cluster(
     topology = await cluster_when_up(options, folder, connections, advice, stopping, say)
     if topology is None:
         return
+    known = topology.brokers(wall_ms())
+    tried = await try_brokers(known, connections, advice)
+    reach = Reach()
+    for addr, trouble in tried.items():
+        if trouble is None:
+            reach.answered(addr, wall_ms())
     if options.for_s is not None:
         options = replace(options, for_s=max(0.0, options.for_s - (steady_ms() - began) / 1000))
-    known = topology.brokers(wall_ms())
-    silent = await try_brokers(known, connections, advice)
     earlier = earlier_brokers(folder, topology.cluster)
     brokers = BrokersJson(topology.cluster, options.name_servers, options.physical_memory_bytes, earlier)
-    for line in cluster_lines(topology.cluster, known, silent, "physical_memory_bytes" in brokers.content()):
+    for line in cluster_lines(topology.cluster, known, tried, "physical_memory_bytes" in brokers.content()):
         say(line)
     with RecordFiles(folder, options.max_bytes) as files:
-        recorder = Recorder(options, files, connections, topology, brokers, say)
+        recorder = Recorder(options, files, connections, topology, brokers, reach, say)
         watch = asyncio.create_task(_stop_when(stopping, recorder))
         try:
             await recorder.run()

@@ -30,6 +30,7 @@ from mqreplay.record.remoting.connection import CallFailed, Connections
 from mqreplay.record.remoting.frames import SUCCESS, Answer
 from mqreplay.record.remoting.requests import Request
 
+SECOND_MS: Final = 1000
 MINUTE_MS: Final = 60_000
 CLIENT_TIMEOUT_S: Final = 5.0  # of 307: a broker waits up to 10 s for the client
 TICK_MS: Final = 20
@@ -47,6 +48,7 @@ class Recorder:
         connections: Connections,
         topology: Topology,
         brokers: BrokersJson,
+        reach: Reach,
         say: Callable[[str], None],
     ) -> None:
         self._options, self._files, self._connections, self._say = options, files, connections, say
@@ -56,8 +58,8 @@ class Recorder:
         self._events = Events(self._append)
         self._every_ms = int(options.every_s * 1000)
         self._writer = PollWriter(files, self._append, self._events, topology, self._estate, brokers, self._every_ms)
-        self._reach = Reach()
-        self._revision, self._planned, self._plan_cost = -1, 0, 0
+        self._reach = reach
+        self._revision, self._planned, self._plan_cost, self._looked = -1, 0, 0, 0
         self._clients: dict[str, list[Target]] = {}  # by group
         self._running: set[asyncio.Task[None]] = set()
         self._full_since: int | None = None
@@ -110,8 +112,11 @@ class Recorder:
         return self._clock.now_ms(steady_ms())
 
     def _plan(self, now: int) -> None:
-        """Plan again if anything changed, but not too often."""
+        """Plan again if anything changed, but not too often. Look each second whether a broker left the lists."""
         state = self._estate.revision + self._reach.revision
+        if state == self._revision and now < self._looked + SECOND_MS:
+            return
+        self._looked = now
         brokers = self._topology.brokers(self._now())
         if (keys := {each.key for each in brokers}) != self._keys:
             self._estate.forget_brokers(keys)
@@ -120,7 +125,7 @@ class Recorder:
         if state == self._revision or (now < self._planned + 50 * self._plan_cost and self._revision != -1):
             return
         name_servers = self._options.name_servers
-        planned = plans(self._options, name_servers, brokers, self._reach.silent, self._estate)
+        planned = plans(self._options, name_servers, brokers, self._reach.silent, self._estate, self._reach.is_known)
         self._schedule.replace(planned, now)
         self._clients = defaultdict(list)
         for target in planned:
@@ -256,7 +261,8 @@ class Recorder:
             self._events.write("alive", now)
             self._write_skipped(now)
             self._writer.keep(self._schedule)
-            self._say(minute_line(self.status, self._estate, self._connections.counters, self._reach.silent))
+            silent = self._reach.silent & {each.addr for each in self._schedule}
+            self._say(minute_line(self.status, self._estate, self._connections.counters, silent))
         self._writer.write_brokers()
 
     def _go_on(self) -> None:

@@ -18,6 +18,8 @@ from zlib import crc32
 BURST_S: Final = 0.2  # share of a second's budget that may be used at the same time
 FIRST_RANK_MS: Final = 5000  # initial delay bound of a target that was never polled
 MAX_IN_FLIGHT: Final = 8  # open requests at one server
+MAX_SHARED: Final = 100  # and at those that share a budget: each may be silent until its timeout
+SHARED: Final = ""  # instead of their addresses
 BACK_OFF_MS: Final = 60_000
 LONG_BACK_OFF_MS: Final = 600_000
 
@@ -42,7 +44,8 @@ class Plan(NamedTuple):
     ``phase_ms`` is the time in the period; by default targets are spread over it. ``at_once`` bounds the open polls of
     the kind at one server. If the budget is too small, the period grows less by the factor
     ``weight``, and more by ``cost``, the requests of one poll. ``limit``: targets with the same one are polled at least
-    ``limit_ms`` after each other. ``patient``: the back-off of a target that fails may exceed a minute.
+    ``limit_ms`` after each other. ``patient``: the back-off of a target that fails may exceed a minute. ``is_shared``:
+    all such targets share the budget of one server.
     """
 
     period_ms: int
@@ -55,6 +58,7 @@ class Plan(NamedTuple):
     limit: Hashable = None
     limit_ms: int = 0
     patient: bool = False
+    is_shared: bool = False
 
 
 class Skipped(NamedTuple):
@@ -101,6 +105,7 @@ class Schedule:
         self._entries: dict[Target, _Entry] = {}
         self._servers: dict[str, _Server] = {}
         self._limits: dict[Hashable, int] = {}  # by limit: when the next target may be polled
+        self._asked: dict[Target, str] = {}  # the server of each target in flight
         self._numbers = itertools.count(1)
         self._skipped: dict[tuple[str, tuple[str, int] | None, str, str], list[int]] = {}
 
@@ -113,7 +118,7 @@ class Schedule:
     @property
     def has_new(self) -> bool:
         """Return whether there is a target that was never polled."""
-        return any(entry.is_new for entry in self._entries.values())
+        return any(entry.is_new and not entry.plan.is_shared for entry in self._entries.values())
 
     def period_ms(self, target: Target) -> int | None:
         """Return the poll interval of a target; None if it is no longer polled."""
@@ -152,7 +157,7 @@ class Schedule:
 
     def done(self, target: Target, now: int, answered: bool = True) -> None:
         """End a poll. A failed one is retried after twice the time, up to a bound."""
-        server = self._servers[target.addr]
+        server = self._servers[self._asked.pop(target)]
         server.in_flight -= 1
         server.by_kind[target.kind] -= 1
         entry = self._entries.get(target)
@@ -215,7 +220,7 @@ class Schedule:
         entry.number = next(self._numbers)
         period = min(FIRST_RANK_MS, entry.plan.period_ms) if entry.is_new else entry.plan.period_ms
         entry.rank = max(1, period * entry.plan.cost // entry.plan.weight)
-        heaps = self._server(target.addr, entry.due).heaps
+        heaps = self._server(SHARED if entry.plan.is_shared else target.addr, entry.due).heaps
         heapq.heappush(heaps.setdefault((target.kind, entry.rank), []), (entry.due, entry.number, target))
 
     def _take_at(self, addr: str, now: int) -> list[Target]:
@@ -226,6 +231,7 @@ class Schedule:
         while (target := self._most_late(server, now)) is not None:
             entry = self._entries[target]
             heapq.heappop(server.heaps[target.kind, entry.rank])
+            self._asked[target] = addr
             self._start(server, target, entry, now)
             taken.append(target)
         return taken
@@ -233,6 +239,7 @@ class Schedule:
     def _most_late(self, server: _Server, now: int) -> Target | None:
         """Return the due target at the head of a heap with the greatest delay in relation to its period."""
         blocked = server.blocked_until is not None and now < server.blocked_until
+        most_in_flight = MAX_SHARED if server is self._servers.get(SHARED) else MAX_IN_FLIGHT
         best: Target | None = None
         most = (False, -1.0)
         for (kind, rank), heap in server.heaps.items():
@@ -243,7 +250,9 @@ class Schedule:
             if blocked and not plan.probe:
                 continue
             if not plan.urgent and (
-                server.tokens < 1 or server.in_flight >= MAX_IN_FLIGHT or server.by_kind.get(kind, 0) >= plan.at_once
+                server.tokens < 1
+                or server.in_flight >= most_in_flight
+                or server.by_kind.get(kind, 0) >= max(plan.at_once, most_in_flight if plan.is_shared else 0)
             ):
                 continue
             late = plan.urgent, (now - heap[0][0]) / rank

@@ -7,11 +7,14 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Final
 
 from mqreplay.quantity import counted
 from mqreplay.record.network.estate import Estate
 from mqreplay.record.network.topology import Broker
 from mqreplay.record.remoting.connection import Traffic
+
+MOST_LISTED: Final = 10  # brokers of a state with a name of their own
 
 
 @dataclass(slots=True)
@@ -24,13 +27,27 @@ class Status:
     lines: Counter[str] = field(default_factory=Counter)  # written lines by kind of record
 
 
-def cluster_lines(cluster: str, brokers: Sequence[Broker], silent: Mapping[str, str], has_memory: bool) -> list[str]:
-    """Return lines about what is recorded and what cannot be judged. ``silent``: errors of servers by address."""
+def cluster_lines(
+    cluster: str, brokers: Sequence[Broker], tried: Mapping[str, str | None], has_memory: bool
+) -> list[str]:
+    """Return lines about what is recorded and what cannot be judged.
+
+    ``tried``: the errors of servers by address, None for one that answers; no entry for one that was not tried in time.
+    Of each state a few brokers have a line, and the others are counted.
+    """
     lines = [f"cluster {cluster}: {counted(len(brokers), 'broker')}"]
+    states: dict[str, list[str]] = {"answer": [], "do not answer": [], "are not tried yet": []}
     for each in brokers:
         role = "master" if each.key[1] == 0 else "slave"
-        trouble = f": {silent[each.addr]}" if each.addr in silent else ""
-        lines.append(f"  {each.key[0]}-{each.key[1]} {each.addr} ({role}){trouble}")
+        trouble = tried.get(each.addr, "not tried yet")
+        state = "answer" if trouble is None else "do not answer" if each.addr in tried else "are not tried yet"
+        text = f"  {each.key[0]}-{each.key[1]} {each.addr} ({role})"
+        states[state].append(text if trouble is None else f"{text}: {trouble}")
+    for state, texts in states.items():
+        most = MOST_LISTED if len(texts) > MOST_LISTED + 1 else len(texts)
+        lines += texts[:most]
+        if most < len(texts):
+            lines.append(f"  and {len(texts) - most:,} more that {state}")
     if not has_memory:
         lines.append("no physical memory given: slave suggestions stay undetermined; give --physical-memory")
     return lines
@@ -46,7 +63,10 @@ def minute_line(status: Status, estate: Estate, traffic: Mapping[str, Traffic], 
     total = sum(each.requests for each in traffic.values())
     requests, status.requests = total - status.requests, total
     text = f"{counted(status.brokers, 'broker')}, {_extent(estate)}; {counted(requests, 'request')} in the last minute"
-    return f"{text}; no answer from {', '.join(sorted(silent))}" if silent else text
+    if not silent:
+        return text
+    more = f" and {len(silent) - MOST_LISTED:,} more" if len(silent) > MOST_LISTED else ""
+    return f"{text}; no answer from {', '.join(sorted(silent)[:MOST_LISTED])}{more}"
 
 
 def end_lines(folder: Path, lines: Mapping[str, int], size: int) -> list[str]:
