@@ -162,7 +162,7 @@ def test_what_is_polled_of_whom() -> None:
     assert by_kind["members", "pay"].period_ms == 5000
     assert by_kind["members", "idle"].period_ms == 20_000
     assert by_kind["route", "gone"].period_ms == 300_000
-    assert by_kind["topic_offsets", "%DLQ%pay"].period_ms == 300_000
+    assert by_kind["topic_offsets", "%DLQ%pay"].period_ms == 60_000
     # Each name server every 30 s, in turn.
     phases = [found[Target("route", addr, None, "orders")].phase_ms for addr in ("ns:1", "ns:2")]
     assert phases[1] - phases[0] == 15_000

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 from zlib import crc32
 
 from mqreplay.core.delay_level import SCHEDULE_TOPIC
-from mqreplay.core.retry_topic import is_retry_topic
+from mqreplay.core.retry_topic import DLQ_GROUP_TOPIC_PREFIX, is_retry_topic
 from mqreplay.core.system_names import PROXY_GROUP
 from mqreplay.record.network.estate import Estate
 from mqreplay.record.network.options import RecordOptions
@@ -199,12 +199,7 @@ def _of_topics(every: int, broker: Broker, estate: Estate) -> dict[Target, Plan]
             at_once=at_once,
             cost=1 if (broker.key, topic) in estate.moved_topics else min(max(1, counts[topic]), MOST_QUEUES),
         )
-        for topic in estate.consumed_topics() | estate.revive_topics()
-        if topic in counts
-    }
-    found |= {
-        Target("topic_offsets", broker.addr, broker.key, topic): Plan(RARELY_MS, at_once=at_once)
-        for topic in estate.dead_letter_topics()
+        for topic in estate.consumed_topics() | estate.revive_topics() | estate.dead_letter_topics()
         if topic in counts
     }
     if estate.records_all and SCHEDULE_TOPIC in counts:
@@ -216,8 +211,8 @@ def _of_topics(every: int, broker: Broker, estate: Estate) -> dict[Target, Plan]
 
 
 def _topic_period(every: int, topic: str) -> int:
-    """Return the poll interval of a topic: longer for retry topics, which seldom change."""
-    return max(every, 60_000 if is_retry_topic(topic) else 30_000)
+    """Return the poll interval of a topic: longer for retry and dead letter topics, which seldom change."""
+    return max(every, 60_000 if is_retry_topic(topic) or topic.startswith(DLQ_GROUP_TOPIC_PREFIX) else 30_000)
 
 
 def _of_clients(every: int, addrs: dict[tuple[str, int], str], estate: Estate) -> dict[Target, Plan]:
