@@ -132,6 +132,19 @@ def test_a_jump_by_reset_and_by_a_pull_that_skips():
     assert breaks([change(10, 5, 90)], pulls) == [("jump", "unknown", 0)]
 
 
+@pytest.mark.parametrize("code", [0, 1, 2, 22, None])
+@pytest.mark.parametrize("saved", [90, 95])
+def test_a_jump_after_a_refused_question_for_the_offset(code: int | None, saved: int) -> None:
+    """RemoteBrokerOffsetStore#readOffset of 4.x: any error is no stored offset, and the client begins at the end."""
+    query = {"kind": "QUERY", "ts": at(13), "response_ts": at(13.5), "response_code": code}
+    pulls = [pull(2, 0, 5, 100), pull(14, 90, 95, 100)]
+    found = breaks([change(20, 5, saved)], pulls, [query, {"commit_offset": saved, "ts": at(18)}])
+    if code in (1, 2):
+        assert found == [("jump", "refused_query", 0)]
+    else:
+        assert found == ([("jump", "client_commit", 0)] if saved == 90 else [])
+
+
 def test_one_slow_message_let_go_is_no_jump():
     assert breaks([change(10, 5, 90)], [pull(2, 0, 5, 100), pull(3, 5, 90, 100), pull(12, 90, 91, 100)]) == []
 

@@ -16,9 +16,11 @@ QUERY = QUEUE | {"kind": "QUERY", "ts": at(10), "response_ts": at(10.1), "respon
 PULL = QUEUE | {"request_ts": at(11), "queue_offset": 0, "min_offset": 0, "max_offset": 900, "broker_id": 0}
 LOOKUP = {name: QUEUE[name] for name in ("client_id", "topic", "broker_name", "queue_id")}
 LOOKUP |= {"kind": "MAX", "ts": at(10.2), "answer_offset": 890, "response_code": 0}
+CLIENT = pl.DataFrame({"consumer_group": ["g"], "client_id": ["c1"]})
+NO_VERSION = CLIENT.clear().with_columns(version=pl.lit(""))
 NEW = pl.DataFrame({"client_id": ["c1", "c9"]})
 Row = dict[str, Any]
-STORED, NOT_FOUND, REFUSED = {"response_code": 0}, {"response_code": 22}, {"response_code": 1}
+STORED, NOT_FOUND = {"response_code": 0}, {"response_code": 22}
 
 
 def beat(where: str, seconds: float = 9, model: str = "CLUSTERING", kind: str = "CONSUME_PASSIVELY") -> Row:
@@ -32,13 +34,16 @@ def starts(
     lookups: list[Row] | None = None,
     changes: list[Row] | None = None,
     beats: list[Row] | None = None,
+    version: str | None = None,
 ) -> list[Row]:
+    heartbeat = rows("silver.heartbeat", {}, [beat("CONSUME_FROM_LAST_OFFSET")] if beats is None else beats)
+    versions = CLIENT.with_columns(version=pl.lit(version, pl.String)).drop_nulls()
     return queue_start(
         rows("silver.pull", PULL, pulls),
         rows("silver.offset_commit", QUERY, queries),
         rows("silver.offset_lookup", LOOKUP, lookups or []),
         rows("silver.offset_change", QUEUE | {"client_id": None, "broker_id": 0}, changes or []),
-        consumers(rows("silver.heartbeat", {}, [beat("CONSUME_FROM_LAST_OFFSET")] if beats is None else beats)),
+        consumers(heartbeat, versions),
         NEW,
     ).rows(named=True)
 
@@ -59,7 +64,6 @@ def verdict(row: Row) -> tuple[str, int | None]:
         (STORED | {"answer_offset": 7}, 8, ("differ", 7)),
         (NOT_FOUND, 890, ("agree", 890)),
         (NOT_FOUND, 0, ("differ", 890)),
-        (REFUSED, 0, ("differ", -1)),  # no start: the next rebalance asks again
         ({"response_code": None}, 0, ("undetermined", None)),
     ],
 )
@@ -111,6 +115,30 @@ def test_the_last_question_before_the_pull_counts() -> None:
     assert [row["record_id"] for row in found] == ["r0", "r2"]
 
 
+@pytest.mark.parametrize(
+    ("version", "began", "expected"),
+    [
+        ("4.9.4", 890, ("agree", 890)),  # RemoteBrokerOffsetStore#readOffset of 4.x: any error is no stored offset
+        ("4.9.8", 7, ("differ", 890)),
+        ("5.0.0", 890, ("differ", -1)),  # no start: the next rebalance asks again
+        ("5.3.3", 7, ("differ", -1)),
+        (None, 890, ("agree", 890)),
+        (None, 7, ("differ", 890)),
+    ],
+)
+@pytest.mark.parametrize("code", [1, 2])
+def test_a_refused_question_is_no_stored_offset_before_5(
+    code: int, version: str | None, began: int, expected: tuple[str, int | None]
+) -> None:
+    row = start([{"queue_offset": began}], [{"response_code": code}], [{}], version=version)
+    assert verdict(row) == expected
+    if expected[0] == "agree":
+        assert row["reason"] == (
+            f"the broker refused to tell the stored offset, which a client before 5.0 takes for none (code {code});"
+            " no stored offset, and CONSUME_FROM_LAST_OFFSET, whose maxOffset is 890"
+        )
+
+
 def test_a_question_of_another_client_or_queue_does_not_count() -> None:
     other: list[Row] = [{"client_id": "c2"}, {"queue_id": 1}]
     assert starts([{}], [other[1]]) == []
@@ -152,7 +180,11 @@ def test_what_was_before_the_start() -> None:
 
 def test_no_pulls_make_no_rows_but_the_columns_of_the_table() -> None:
     none = [rows(f"silver.{name}", {}, []) for name in ("pull", "offset_commit", "offset_lookup", "offset_change")]
-    found = queue_start(*none, consumers(rows("silver.heartbeat", {}, [])), NEW.clear())
+    found = queue_start(
+        *none,
+        consumers(rows("silver.heartbeat", {}, []), CLIENT.clear().with_columns(version=pl.lit("5"))),
+        NEW.clear(),
+    )
     assert found.schema == rows("gold.queue_start", {}, []).select(found.columns).schema
 
 

@@ -116,6 +116,9 @@ EXAMPLES = {
         f"{STORED}: offset 3; the client began at 15",
         "the stored offset: offset -1; the client began at 15",
     ],
+    "{} (code {}); {}": [
+        f"the broker refused to tell the stored offset, which a client before 5.0 takes for none (code 2); {STORED}"
+    ],
     "{}, but the answer of {} was not recorded": [f"{STORED}, but the answer of searchOffset was not recorded"],
     ". Next time: {}": ["no record of sent messages. Next time: write produce_log.jsonl in the hooks"],
     "slow: {}": ["slow: diff lies between 5 and 12 bytes, memory is 7"],

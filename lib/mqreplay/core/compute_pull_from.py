@@ -10,6 +10,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from mqreplay.core.faq_url import client_exception
+from mqreplay.core.query_offset import QUERY_NOT_FOUND
 from mqreplay.core.retry_topic import is_retry_topic
 from mqreplay.core.simple_date_format import parse_date
 from mqreplay.core.version import CLIENT_4, at_least
@@ -18,7 +19,6 @@ from mqreplay.errors import MQClientError, NullPointer
 READ_OFFSET_TYPE = "READ_FROM_STORE"
 NO_OFFSET = -1  # what the offset store answers for a queue without one; lower: it could not be read
 SYSTEM_ERROR = 1
-QUERY_NOT_FOUND = 22
 
 
 class ConsumeFromWhere(Enum):

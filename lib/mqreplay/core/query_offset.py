@@ -5,6 +5,11 @@ A group without a stored offset may be answered 0: then the queue is young, and 
 
 from __future__ import annotations
 
+from mqreplay.errors import MQBrokerError, OffsetNotFound
+
+SUCCESS = 0
+QUERY_NOT_FOUND = 22
+
 
 def query_consumer_offset(
     offset: int, min_offset: int, first_is_in_memory: bool, set_zero_if_not_found: bool | None = None
@@ -26,3 +31,17 @@ def query_consumer_offset(
     if set_zero_if_not_found is False:
         return None
     return 0 if min_offset <= 0 and first_is_in_memory else None
+
+
+def offset_of_answer(code: int, offset: int | None) -> int:
+    """Return the stored offset (messages) that a client reads in the answer to its QUERY_CONSUMER_OFFSET.
+
+    Raises OffsetNotFound for QUERY_NOT_FOUND, and MQBrokerError for every other code. 4.x knows only the second; its
+    offset store treats both alike. Follows MQClientAPIImpl#queryConsumerOffset.
+
+    >>> offset_of_answer(0, 7)
+    7
+    """
+    if code == SUCCESS and offset is not None:
+        return offset
+    raise (OffsetNotFound if code == QUERY_NOT_FOUND else MQBrokerError)

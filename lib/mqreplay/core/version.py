@@ -10,10 +10,11 @@ from typing import Final
 
 from mqreplay.errors import IllegalArgument
 
-# The versions whose classes answered the vectors: clients, stores and common code 4.9.8, brokers and name
-# servers 4.9.7.
+# The versions whose classes answered the vectors: of 4.9, clients, stores and common code 4.9.8, brokers and name
+# servers 4.9.7. Where only the major version is known, they stand for it.
 CLIENT_4 = "4.9.8"
 BROKER_4 = "4.9.7"
+CLIENT_5 = BROKER_5 = "5.3.3"
 
 # MQVersion's ordinal of V5_0_0. Each release since 4.0.0 has two ordinals: its snapshot's and, one higher, its own.
 V5_0_0: Final = 413

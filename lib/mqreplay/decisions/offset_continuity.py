@@ -33,6 +33,7 @@ from mqreplay.evidence.offsets.offset_causes import (
     with_awaited_reset,
     with_committed,
     with_extent,
+    with_refused_query,
     with_reset,
     with_reset_ahead,
     with_skip,
@@ -77,6 +78,7 @@ def offset_continuity(
     commits, pulls = (frame.join(judged, on=GROUP_QUEUE, how="semi") for frame in (offset_commit, pull))
     changes = _with_ends(changes, ends.join(judged, on=QUEUE, how="semi"))
     changes = with_skip(with_reset(changes, resets, reset_reach_s), skips, reset_reach_s)
+    changes = with_refused_query(changes, commits, skips, reset_reach_s)
     changes = with_committed(changes, commits, pulls, groups_with_commits, reset_reach_s)
     changes = with_reset_ahead(changes, resets, skips, reset_reach_s)
     changes = with_extent(with_awaited_reset(changes, resets), resets, pulls, reset_reach_s)
@@ -186,6 +188,8 @@ def _cause() -> pl.Expr:
         .then(pl.lit("corrected"))
         .when(pl.col("reset"))
         .then(pl.lit("reset"))
+        .when((kind == "jump") & pl.col("refused_query"))
+        .then(pl.lit("refused_query"))
         .when(committed)
         .then(pl.lit("client_commit"))
         .when((pl.col("broker_id") > 0) & pl.col("has_master"))

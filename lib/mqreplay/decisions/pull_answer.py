@@ -25,11 +25,11 @@ from mqreplay.core.pull_answer import (
 )
 from mqreplay.core.pull_check import GroupConfig, PullBroker, PullRequest
 from mqreplay.core.slave_suggestion import SLAVE, next_offset_correction
-from mqreplay.core.version import BROKER_4
+from mqreplay.core.version import BROKER_4, BROKER_5
 from mqreplay.decisions.pull_resets import keeps_resets, with_resets
 from mqreplay.evidence.arrays.distinct import distinct_rows
 from mqreplay.evidence.arrays.frame_arrays import gathered
-from mqreplay.evidence.brokers.broker_descriptions import BROKER_5, BROKER_KEY, major_version, valid_descriptions
+from mqreplay.evidence.brokers.broker_descriptions import BROKER_KEY, major_version, valid_descriptions
 from mqreplay.evidence.offsets.held_resets import ResetEvidence
 
 MASTER: Final = "ASYNC_MASTER"

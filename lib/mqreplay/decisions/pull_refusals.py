@@ -19,11 +19,10 @@ from mqreplay.core import pull_check as law
 from mqreplay.core.pull_answer import PULL_OFFSET_MOVED
 from mqreplay.core.pull_check import GroupConfig, PullBroker, PullRequest, TopicReadConfig, check_pull
 from mqreplay.core.slave_suggestion import SLAVE
-from mqreplay.core.version import BROKER_4
+from mqreplay.core.version import BROKER_4, BROKER_5
 from mqreplay.decisions.pull_answer import COLUMNS, MASTER, answers
 from mqreplay.evidence.arrays.frame_arrays import NOWHERE
 from mqreplay.evidence.brokers.broker_descriptions import (
-    BROKER_5,
     BROKER_KEY,
     PROPERTIES,
     properties_of,

@@ -8,25 +8,26 @@ it has the lock (DefaultMQPushConsumerImpl#pullMessage), so the last question be
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 import polars as pl
 
 from mqreplay.core.compute_pull_from import (
     NO_OFFSET,
-    QUERY_NOT_FOUND,
     AdminQuestion,
     ConsumeFromWhere,
     admin_question,
     compute_pull_from_where,
 )
-from mqreplay.core.query_offset import query_consumer_offset
+from mqreplay.core.offset_store import READ_FROM_STORE, RemoteBrokerOffsetStore
+from mqreplay.core.query_offset import QUERY_NOT_FOUND, SUCCESS, offset_of_answer, query_consumer_offset
+from mqreplay.core.version import CLIENT_4, CLIENT_5
 from mqreplay.evidence.arrays.nearest import with_nearest_row
 from mqreplay.evidence.members.membership import consumer_groups
 
 QUEUE: Final = ("client_id", "consumer_group", "topic", "broker_name", "queue_id")
-SUCCESS: Final = 0
-STORE_FAILED: Final = -2  # RemoteBrokerOffsetStore#readOffset of a broker that does not answer, or refuses
+REFUSED: Final = "the broker refused to tell the stored offset, which a client before 5.0 takes for none"
 BROADCASTING: Final = "BROADCASTING"
 WHERE: Final = frozenset(where.value for where in ConsumeFromWhere)
 LOOKUPS: Final = {"MAX": "maxOffset", "SEARCH": "searchOffset"}  # kinds of silver.offset_lookup
@@ -45,7 +46,7 @@ JUDGED: Final[dict[str, pl.DataType]] = {
     "reason": pl.String(),
 }
 CASE: Final = ("topic", "actual_offset", "was_asked", "stored_offset", "stored_code", "had_offset")
-OF_CONSUMER: Final = ("message_model", "consume_type", "consume_from_where")
+OF_CONSUMER: Final = ("message_model", "consume_type", "consume_from_where", "client_version")
 OF_BROKER: Final = ("max_answer", "search_answer", "min_offset", "max_offset")
 
 
@@ -59,13 +60,16 @@ class Judged(NamedTuple):
     reason: str
 
 
-def consumers(heartbeat: pl.DataFrame) -> pl.DataFrame:
+def consumers(heartbeat: pl.DataFrame, client_versions: pl.DataFrame) -> pl.DataFrame:
     """Return what heartbeats say about each consumer of a group, at its times.
 
-    Columns: consumer_group, client_id, ts, message_model, consume_from_where, consume_type.
+    Columns: consumer_group, client_id, ts, message_model, consume_from_where, consume_type, client_version.
+    ``client_versions`` is the frame of recorded_versions.py; a client of several versions has none here.
     """
-    named = consumer_groups(heartbeat).drop("subscriptions", "record_id")
-    return named.unique().sort("ts")
+    named = consumer_groups(heartbeat).drop("subscriptions", "record_id").unique()
+    only = pl.when(pl.col("version").n_unique() == 1).then(pl.col("version").first()).alias("client_version")
+    versions = client_versions.group_by("consumer_group", "client_id").agg(only)
+    return named.join(versions, ["consumer_group", "client_id"], how="left").sort("ts")
 
 
 def queue_start(
@@ -187,7 +191,19 @@ def _with_had_offset(starts: pl.DataFrame, pull: pl.DataFrame, offset_change: pl
 
 
 def judge(case: Mapping[str, Any]) -> Judged:
-    """Return the verdict on a start: a row of the columns CASE, OF_CONSUMER and OF_BROKER."""
+    """Return the verdict on a start: a row of the columns CASE, OF_CONSUMER and OF_BROKER.
+
+    A client of unknown version may go by the rules of 4.x or 5.x.
+    """
+    known = case["client_version"]
+    verdicts = [_judge(case, version) for version in ((known,) if known else (CLIENT_4, CLIENT_5))]
+    verdict = next((each for each in verdicts if each.judgement != "differ"), verdicts[0])
+    if case["stored_code"] in (SUCCESS, QUERY_NOT_FOUND, None):
+        return verdict
+    return verdict._replace(reason=f"{REFUSED} (code {case['stored_code']}); {verdict.reason}")
+
+
+def _judge(case: Mapping[str, Any], version: str) -> Judged:
     topic, actual = case["topic"], case["actual_offset"]
 
     def undetermined(reason: str, lookup: str | None = None) -> Judged:
@@ -205,25 +221,26 @@ def judge(case: Mapping[str, Any]) -> Judged:
         if case["message_model"] == BROADCASTING:
             return undetermined("a broadcasting client keeps its offsets in a file of its own")
         return undetermined("the client's question for the stored offset was not recorded")
-    last_offset = _last_offset(case["stored_code"], case["stored_offset"])
+    last_offset = _last_offset(case["stored_code"], case["stored_offset"], version)
     if last_offset is None:
         return undetermined("the answer with the stored offset was not recorded")
     if case["stored_code"] == SUCCESS and case["had_offset"] is False and not _may_be(last_offset, case["min_offset"]):
         reason = f"no stored offset, and the queue begins at {case['min_offset']}: the broker must not answer an offset"
         return Judged(None, None, None, "differ", reason)
     if last_offset != NO_OFFSET:
-        return judged(compute_pull_from_where(ConsumeFromWhere.LAST_OFFSET, last_offset, topic), _stored(case))
+        expected = compute_pull_from_where(ConsumeFromWhere.LAST_OFFSET, last_offset, topic, version=version)
+        return judged(expected, _stored(case))
     if case["consume_from_where"] not in WHERE:
         return undetermined("no stored offset, and consumeFromWhere of the client is not known")
     where = ConsumeFromWhere(case["consume_from_where"])
     question = admin_question(where, last_offset, topic, ANY_TIME)
     reason = f"no stored offset, and {where.value}"
     if question is None:
-        return judged(compute_pull_from_where(where, last_offset, topic), reason)
+        return judged(compute_pull_from_where(where, last_offset, topic, version=version), reason)
     answer = _answer(question, case)
     if answer is None:
         return undetermined(f"{reason}, but the answer of {question.method} was not recorded", question.method)
-    expected = compute_pull_from_where(where, last_offset, topic, answer, ANY_TIME)
+    expected = compute_pull_from_where(where, last_offset, topic, answer, ANY_TIME, version)
     return judged(expected, f"{reason}, whose {question.method} is {answer}", question.method, answer)
 
 
@@ -234,19 +251,18 @@ def _may_be(answer: int, min_offset: int | None) -> bool:
 
 def _stored(case: Mapping[str, Any]) -> str:
     if case["stored_code"] != SUCCESS:
-        return "the stored offset could not be read"
+        return "a client since 5.0 takes no queue of which it cannot read the stored offset"
     if case["had_offset"] is False:
         return "no stored offset, but a queue with its first message in memory: the broker answered 0"
     return "the stored offset"
 
 
-def _last_offset(code: int | None, offset: int | None) -> int | None:
+def _last_offset(code: int | None, offset: int | None, version: str) -> int | None:
     """Return what the client's offset store answers (RemoteBrokerOffsetStore#readOffset); None if not known."""
-    if code is None:
+    if code is None or (code == SUCCESS and offset is None):
         return None
-    if code == QUERY_NOT_FOUND:
-        return NO_OFFSET
-    return offset if code == SUCCESS else STORE_FAILED
+    store: RemoteBrokerOffsetStore[str] = RemoteBrokerOffsetStore(version)
+    return store.read_offset("queue", READ_FROM_STORE, partial(offset_of_answer, code, offset))
 
 
 def _answer(question: AdminQuestion, case: Mapping[str, Any]) -> int | None:

@@ -15,8 +15,8 @@ import polars as pl
 
 from mqreplay.core.flush import flushed_at_least
 from mqreplay.core.replication import SYNC_MASTER, replica_status
-from mqreplay.core.version import BROKER_4
-from mqreplay.evidence.brokers.broker_descriptions import BROKER_5, valid_at
+from mqreplay.core.version import BROKER_4, BROKER_5
+from mqreplay.evidence.brokers.broker_descriptions import valid_at
 from mqreplay.evidence.brokers.commit_logs import (
     BEHIND,
     BROKER,

@@ -15,9 +15,8 @@ import polars as pl
 
 from mqreplay.core.send_retry import SEND_STATUS, Step, TryKind, TryOutcome, send_status, step_after, times_total
 from mqreplay.core.topic_route import LOGICAL_QUEUE_MOCK_BROKER_PREFIX
-from mqreplay.core.version import CLIENT_4
+from mqreplay.core.version import BROKER_5, CLIENT_4
 from mqreplay.decode.sends import CLIENT_LOG
-from mqreplay.evidence.brokers.broker_descriptions import BROKER_5
 from mqreplay.evidence.messages.send_outcomes import (
     FAILED,
     INTERRUPTED,

@@ -16,8 +16,8 @@ from typing import Final
 import polars as pl
 
 from mqreplay.core.slave_synchronize import schedule, staleness_max, sync_delay_offset, synchronized_parts
-from mqreplay.core.version import BROKER_4
-from mqreplay.evidence.brokers.broker_descriptions import BROKER_5, major_version
+from mqreplay.core.version import BROKER_4, BROKER_5
+from mqreplay.evidence.brokers.broker_descriptions import major_version
 from mqreplay.evidence.brokers.slave_configs import (
     GROUP_VALUES,
     TOPIC_VALUES,

@@ -114,6 +114,7 @@ UNKNOWN_OWNERS = " Whether the queue changed hands then is not recorded."
 GROUP_TOPIC = ("consumer_group", "topic")
 CAUSE_TEXT = {
     "reset": "an offset reset",
+    "refused_query": "a start after a broker refused to tell the stored offset (clients before 5.0 take that for none)",
     HANDOVER: "commits of the clients between which queues changed hands",
     RESTART: "a restart of the broker, which had not saved its latest offsets",
     "client_commit": "a commit by a client",

@@ -17,14 +17,13 @@ import pyarrow as pa
 from mqreplay.core.pull_answer import suggest_which_broker_id
 from mqreplay.core.slave_suggestion import effective_ratio, memory_threshold
 from mqreplay.core.topic_route import MASTER_ID
-from mqreplay.core.version import BROKER_4
+from mqreplay.core.version import BROKER_4, BROKER_5
 from mqreplay.errors import MqreplayError
 from mqreplay.evidence.arrays.distinct import distinct_rows, key_codes
 from mqreplay.evidence.arrays.frame_arrays import Numbers, column_numbers, gathered
 from mqreplay.evidence.arrays.nearest import nearest
 from mqreplay.evidence.arrays.sorted_runs import starts
 
-BROKER_5 = "5.3.3"
 LATEST = np.iinfo(np.int64).max
 BROKER_KEY = ("broker_name", "broker_id")
 GROUP_KEY = (*BROKER_KEY, "consumer_group")

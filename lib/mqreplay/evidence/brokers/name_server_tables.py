@@ -16,8 +16,9 @@ import polars as pl
 from mqreplay.core.failover_intervals import REGISTER_NAME_SERVER_PERIOD, registration
 from mqreplay.core.route_info_manager import RouteInfoManager, TopicConfigs, registered_topic
 from mqreplay.core.topic_route import MASTER_ID, PERM_READ, PERM_WRITE, QueueData, TopicRouteData
+from mqreplay.core.version import BROKER_5
 from mqreplay.evidence.arrays.frame_arrays import Numbers
-from mqreplay.evidence.brokers.broker_descriptions import BROKER_5, PROPERTIES, properties_of, version_of
+from mqreplay.evidence.brokers.broker_descriptions import PROPERTIES, properties_of, version_of
 
 SLACK: Final = 5_000  # ms: files are copied, and clients and the recorder read their clocks, at slightly other times
 ALWAYS: Final = -(2**62)

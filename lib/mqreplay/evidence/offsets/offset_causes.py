@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 
 from mqreplay.core.pull_check import FLAG_COMMIT_OFFSET
+from mqreplay.core.query_offset import QUERY_NOT_FOUND, SUCCESS
 from mqreplay.evidence.arrays.distinct import key_codes
 from mqreplay.evidence.arrays.frame_arrays import MOST, NOWHERE, Numbers, numbers
 from mqreplay.evidence.arrays.nearest import as_of, nearest
@@ -226,14 +227,37 @@ def with_reset_ahead(changes: pl.DataFrame, resets: pl.DataFrame, skips: pl.Data
         resets.select(*GROUP_QUEUE, "offset", sent_ts="ts"), [*GROUP_QUEUE, "offset"]
     )
     made = ahead.filter(pl.col("ts").is_between(pl.col("sent_ts") - reach, pl.col("sent_ts") + reach))
-    last = made.group_by(*GROUP_QUEUE, "ts").agg(pl.col("offset").max()).with_columns(at="ts")
+    passed = _with_passed(changes, made, reach_s)
+    return passed.with_columns(pl.col("reset") | pl.col("passed")).drop("passed")
+
+
+def _with_passed(changes: pl.DataFrame, ahead: pl.DataFrame, reach_s: int) -> pl.DataFrame:
+    """Add ``passed``: whether the offset passed the one that it was moved ahead to (``offset`` of ``ahead``, at ts)."""
+    last = ahead.group_by(*GROUP_QUEUE, "ts").agg(pl.col("offset").max()).with_columns(at="ts")
     asked = changes
     for name in ("at", "offset"):
         asked = as_of(asked, last, GROUP_QUEUE, "to_ts", {f"_{name}": name}, right_at="ts")
     # Below its end before, not below it afterwards: this is the change in which it was passed.
     passed = (pl.col("previous_offset") < pl.col("_offset")) & (pl.col("_offset") <= pl.col("new_offset"))
-    reset = pl.col("reset") | ((pl.col("_at") >= BEGAN - reach) & passed).fill_null(False)
-    return asked.with_columns(reset.alias("reset")).drop("_at", "_offset")
+    in_reach = pl.col("_at") >= BEGAN - pl.duration(seconds=reach_s)
+    return asked.with_columns((in_reach & passed).fill_null(False).alias("passed")).drop("_at", "_offset")
+
+
+def with_refused_query(
+    changes: pl.DataFrame, offset_commit: pl.DataFrame, skips: pl.DataFrame, reach_s: int
+) -> pl.DataFrame:
+    """Add ``refused_query``: whether a client began past messages after a broker refused its QUERY_CONSUMER_OFFSET.
+
+    A client of 4.x takes every error for no stored offset (RemoteBrokerOffsetStore#readOffset). ``skipped`` is then
+    true, too, where the group had gone on before the copy was made.
+    """
+    queries = offset_commit.filter((pl.col("kind") == "QUERY") & pl.col("response_code").is_not_null()).select(
+        *GROUP_QUEUE, pl.coalesce("response_ts", "ts").alias("at"), "response_code"
+    )
+    asked = as_of(skips, queries, GROUP_QUEUE, "ts", {"code": "response_code"}, right_at="at")
+    refused = asked.filter(~pl.col("code").is_in([SUCCESS, QUERY_NOT_FOUND])).rename({"skipped_to": "offset"})
+    passed = _with_passed(changes, refused, reach_s)
+    return passed.with_columns(pl.col("skipped") | pl.col("passed")).rename({"passed": "refused_query"})
 
 
 def with_committed(
