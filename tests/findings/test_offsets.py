@@ -323,7 +323,7 @@ def test_without_recorded_commits_owners_show_a_handover(outages, owners, words,
     assert found["severity"] == severity
 
 
-@pytest.mark.parametrize(("sent", "bound"), [([], "about"), (pushed("g", 40), "at most")])
+@pytest.mark.parametrize(("sent", "bound"), [([], "at least"), (pushed("g", 40), "at most")])
 def test_how_much_is_delivered_again_is_bounded_where_clients_were_recorded(sent, bound):
     frames = breaks([broke("g", 50, 7, 7, cause="reset")]), owned([])
     (row,) = offset_findings(*frames, "c", GAP_S, HANDOVER_S, pl.DataFrame(sent, RESETS)).to_dicts()
@@ -362,8 +362,22 @@ def test_a_reset_is_dated_when_the_offset_was_set_and_not_when_the_group_comes_b
 
 def test_an_answer_alone_says_how_far_the_client_was_sent():
     (ahead,) = of_resets([answer("g", 48, 70)], [])
-    assert ahead["summary"] == "Group g on T: 1 queue reset, ahead by up to 30 messages (b/0: from 70 to 100)."
+    assert ahead["summary"] == (
+        "Group g on T: 1 queue reset, ahead by up to 30 messages (b/0: from 70 to 100); at most 30 messages skipped."
+    )
     assert (ahead["severity"], ahead["broker_name"], ahead["queue_id"]) == ("warning", "b", 0)
+
+
+def test_a_reset_ahead_of_what_is_stored_that_moves_a_client_back_is_two_statements():
+    # The broker sets the stored offset at once; a minute later it answers the client, which was further ahead.
+    stored = broke("g", 50, 3, 0, kind="jump", cause="reset", previous_offset=97, new_offset=100)
+    (found,) = of_resets([answer("g", 110, 191)], [stored])
+    assert found["summary"] == (
+        "Group g on T: 1 queue reset, ahead by up to 3 messages (b/0: from 97 to 100). Pulls that came later, until"
+        " 02:01:50 UTC, were answered with these offsets: clients that were further ahead went back, at most 91"
+        " messages delivered again."
+    )
+    assert found["severity"] == "warning"
 
 
 def test_a_push_that_a_client_carried_out_counts_from_what_it_had_committed():
@@ -428,7 +442,7 @@ def test_a_reset_is_concluded_from_offsets_where_none_was_recorded():
     sent = PUSHES[0] | {"consumer_group": "recorded", "topic": "T", "ts": at(300), "since": at(300)}
     (found, _) = of_resets([sent], [*reset, *others])
     assert found["summary"] == (
-        "Group g on T: at least 2 queues reset, back by up to 29 messages (b/1: from 129 to 100); about 36 messages"
+        "Group g on T: at least 2 queues reset, back by up to 29 messages (b/1: from 129 to 100); at least 36 messages"
         " delivered again, concluded from the offsets that its brokers hold."
     )
     assert (found["severity"], found["confidence"], found["broker_name"]) == ("warning", 0.8, "b")

@@ -20,11 +20,21 @@ FORMS = [
             " (b/0: from 5 to 5)",
         )
         for by in ("", ", started by 10.0.0.1:1", ", started by 10.0.0.1:1 and b:2 and c:3 and 2 more")
-        for again in ("", "; at most 1 message delivered again", "; about 20 messages delivered again")
+        for again in (
+            "",
+            "; at most 1 message delivered again",
+            "; at least 20 messages delivered again",
+            "; at most 7 messages skipped",
+        )
         for source in ("", "; no client of the group committed that")
     ),
     f"{RESET}4 queues reset, concluded from the offsets that its brokers hold.",
-    f"{RESET}4 queues reset; about 3 messages delivered again, concluded from the offsets that its brokers hold.",
+    f"{RESET}4 queues reset; at least 3 messages delivered again, concluded from the offsets that its brokers hold.",
+    f"{RESET}6 queues reset, ahead by up to 256 messages (b/1: from 85 to 341); at most 1502 messages skipped,"
+    " concluded from the offsets that its brokers hold.",
+    f"{RESET}1 queue reset, ahead by up to 3 messages (b/0: from 100 to 103). Pulls that came later, until 01:02:03"
+    " UTC, were answered with these offsets: clients that were further ahead went back, at most 91 messages delivered"
+    " again.",
     *(
         f"{RESET}{text}"
         for to in (

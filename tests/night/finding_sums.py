@@ -15,7 +15,9 @@ BEFORE_CAUSE_S = 30
 # "0 messages", "1 pulls": as whole numbers, not the end of "120 messages" or of "1,000 messages".
 WRONG_NUMBER = re.compile(r"(?<![\d.,])(0 [a-z]+s?|1 (?:messages|queues|pulls|groups|clients|times|members|offsets))\b")
 ZERO_OF = ("messages", "message", "queues", "queue", "pulls", "pull", "groups", "group")
-REDELIVERED = re.compile(r"(?<!at most )(?<!about )(?<![\d,])(\d[\d,]*) messages? (?:was |were )?delivered again")
+REDELIVERED = re.compile(
+    r"(?<!at most )(?<!at least )(?<!about )(?<![\d,])(\d[\d,]*) messages? (?:was |were )?delivered again"
+)
 AT_MOST = re.compile(r"at most (\d[\d,]*) messages? (?:is |are |was |were )?delivered again")
 MESSAGES = re.compile(r"(?<![\d,])(\d[\d,]*) messages?\b")
 HELD = re.compile(r"held (\d[\d,]*) queues?\b")

@@ -13,7 +13,7 @@ from mqreplay.findings.shape import EVIDENCE_ROWS, HIDDEN, counted, evidence_row
 # rebalances, by a client id that two members have; and reads from one slave by those of another.
 LONGEST = 6
 # How offsets bound what a rewind or reset delivers again, as offsets.py and offset_resets.py word it.
-BOUND = r"; (at most|about) \d+ messages? delivered again"
+BOUND = r"; (at most|at least|about) \d+ messages? delivered again"
 LINK = {"effect_id": pl.String, "follows_from": pl.String, "number": pl.Int64, "near_ms": pl.Int64}
 
 

@@ -35,11 +35,14 @@ OFFSET_RESET = FindingKind(
         "A broker was asked for a reset (broker.log names the address), pushed RESET_CONSUMER_CLIENT_OFFSET to clients"
         " (4.9), or answered pulls with a moved offset (5.x). It is info where nothing shows that an offset moved."
         " Without such a record: the saved offset of a queue changed although no client committed it, or several"
-        " offsets of a group fell at once on a broker that ran, or one fell while no member held its queue."
+        " offsets of a group fell at once on a broker that ran, or one fell while no member held its queue; one rose"
+        " while the broker listed no member; or several of a group that was a minute behind and slow rose at once, to"
+        " the ends that their queues had at one instant, and it was slow again."
     ),
     follows="AdminBrokerProcessor#resetOffset, Broker2Client#resetOffset, ConsumerOffsetManager#assignResetOffset",
     advice=(
-        "If nobody meant it, find who ran resetOffsetByTime or used a dashboard. If the summary names no address that"
+        "If nobody meant it, find who ran resetOffsetByTime, skipAccumulatedMessage or cloneGroupOffset, or used a"
+        " dashboard. If the summary names no address that"
         " started it, import broker.log of the brokers, which does. To go back to before a reset ahead: `mqadmin"
         " resetOffsetByTime -g GROUP -t TOPIC -s TIME`. Queues and offsets: `mqreplay explain FINDING`."
     ),
@@ -99,7 +102,8 @@ def reset_findings(
         row.unique().sort().implode().alias("evidence"),
     )
     found = merged.join(_effects(rows, by), by, how="left", nulls_equal=True)
-    severity = pl.when(pl.col("largest").is_not_null()).then(pl.lit("warning")).otherwise(pl.lit("info"))
+    moved = pl.col("largest").is_not_null() | (pl.col("pulled_back") > 0)
+    severity = pl.when(moved).then(pl.lit("warning")).otherwise(pl.lit("info"))
     confidence = (
         pl.when(~pl.col("recorded"))
         .then(CONCLUDED_CONFIDENCE)
@@ -114,12 +118,13 @@ def reset_findings(
 
 
 def _effects(rows: pl.DataFrame, by: list[str]) -> pl.DataFrame:
-    """Return ``by``, back and ahead (most messages), again (in all), and the largest move as text with its direction.
+    """Return ``by``, back and ahead (most messages), skipped, again and pulled_back (in all), and the largest move.
 
+    pulled_back: messages delivered again where the offset went ahead, but the client that pulled was further ahead.
     A queue whose reset several clients receive counts once.
     """
     queue = ["broker_name", "queue_id"]
-    moved = rows.filter(pl.col("moved").is_not_null())
+    moved = rows.filter(pl.col("moved").is_not_null() | pl.col("pulled_back"))
     each = moved.sort(pl.col("moved").abs(), "set_ts", "old", descending=True).unique([*by, *queue], keep="first")
     place = pl.concat_str("broker_name", pl.col("queue_id").cast(pl.String), separator="/")
     example = pl.format("{}: from {} to {}", place, "old", "new")
@@ -130,7 +135,9 @@ def _effects(rows: pl.DataFrame, by: list[str]) -> pl.DataFrame:
         .agg(
             (-pl.col("moved").filter(pl.col("moved") < 0).min()).alias("back"),
             pl.col("moved").filter(pl.col("moved") > 0).max().alias("ahead"),
-            pl.col("again").sum(),
+            pl.col("moved").filter((pl.col("moved") > 0) & ~pl.col("pulled_back")).sum().alias("skipped"),
+            pl.col("again").filter(~pl.col("pulled_back")).sum(),
+            pl.col("again").filter("pulled_back").sum().alias("pulled_back"),
             largest.alias("largest"),
         )
     )
@@ -140,8 +147,17 @@ def _summary() -> pl.Expr:
     """Return the summary of a reset: its queues, how far their offsets moved, and what shows it."""
     sizes = [pl.lit(f", {way} by up to ") + counted(way, "message") for way in ("back", "ahead")]
     # Without records of clients nothing bounds how far they were ahead of what they had committed.
-    bound = pl.when("bounded").then(pl.lit("; at most ")).otherwise(pl.lit("; about "))
+    bound = pl.when("bounded").then(pl.lit("; at most ")).otherwise(pl.lit("; at least "))
     again = bound + counted("again", "message") + pl.lit(" delivered again")
+    # What a client had received, it may have finished without a commit.
+    skipped = pl.lit("; at most ") + counted("skipped", "message") + pl.lit(" skipped")
+    pulled_back = pl.concat_str(
+        pl.lit(" Pulls that came later, until "),
+        pl.col("to_ts").dt.strftime("%H:%M:%S"),
+        pl.lit(" UTC, were answered with these offsets: clients that were further ahead went back, at most "),
+        counted("pulled_back", "message"),
+        pl.lit(" delivered again."),
+    )
     source = pl.when("recorded").then(pl.lit("")).when("from_outside").then(pl.lit(FROM_OUTSIDE))
     return pl.concat_str(
         group_text(),
@@ -153,8 +169,10 @@ def _summary() -> pl.Expr:
         (pl.lit(" (") + pl.col("largest") + ")").fill_null(""),
         _started_text(),
         pl.when(pl.col("again") > 0).then(again).otherwise(pl.lit("")),
+        pl.when(pl.col("skipped") > 0).then(skipped).otherwise(pl.lit("")),
         source.otherwise(pl.lit(CONCLUDED)),
         pl.lit("."),
+        pl.when(pl.col("pulled_back") > 0).then(pulled_back).otherwise(pl.lit("")),
     )
 
 

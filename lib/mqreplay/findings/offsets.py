@@ -247,7 +247,9 @@ def _rewinds(merged: pl.DataFrame, cluster: str, few_messages: int) -> pl.DataFr
     # Without records of clients nothing bounds how far they were ahead of what they had committed.
     concluded = pl.col("causes").list.contains("reset") & pl.col("has_resets").is_null()
     unbounded = concluded | pl.any_horizontal(pl.col("causes").list.contains(cause) for cause in (UNKNOWN, RESTART))
-    bound = pl.when(unbounded).then(pl.lit("; about ")).otherwise(pl.lit("; at most "))
+    only_reset = concluded & (pl.col("causes").list.len() == 1)
+    of_unbounded = pl.when(only_reset).then(pl.lit("; at least ")).otherwise(pl.lit("; about "))
+    bound = pl.when(unbounded).then(of_unbounded).otherwise(pl.lit("; at most "))
     by_commits = ~pl.col("sources").list.contains(COPIES)
     without_owners = by_commits & ~pl.col("has_owners") & pl.col("causes").list.contains("client_commit")
     repeated = pl.when(again).then(bound + counted("again", "message") + " delivered again")

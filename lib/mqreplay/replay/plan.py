@@ -242,7 +242,7 @@ class Replay:
         polled, owners, unshared = clients.polled, clients.owners, clients.unshared_groups
         brokers = broker_evidence(context, queues, polled.broker_runtime, cluster_info, recorded.recorded_until)
         has_pushes = "server_requests" not in recorded.missing
-        breaks = break_evidence(context, queues, brokers, clients.possible_owners, has_pushes)
+        breaks = break_evidence(context, queues, brokers, clients, has_pushes)
         continuity = rows.with_before("gold.offset_continuity", "to_ts", breaks.breaks)
         known = consumers(polled.heartbeat, client_versions(context.raw["consumer_connection"]))
         messages = self._judge_messages(judged, continuity, unshared, known)

@@ -45,6 +45,7 @@ from mqreplay.evidence.offsets.held_resets import ResetEvidence
 from mqreplay.evidence.offsets.lowered_commits import lowered_commits, with_senders
 from mqreplay.evidence.offsets.odd_offsets import odd_offsets_of_shard
 from mqreplay.evidence.offsets.offset_causes import moved_resets_of_shard, offset_resets
+from mqreplay.evidence.offsets.offset_leaps import offset_leaps_of_shard
 from mqreplay.evidence.offsets.queue_ends import queue_ends
 from mqreplay.evidence.offsets.queue_events import QueueEvents, last_copies, queue_events, stored_commits
 from mqreplay.evidence.offsets.reset_effects import applied_resets_of_shard
@@ -112,6 +113,7 @@ class OffsetResult:
     stale_spans: pl.DataFrame
     odd_offsets: pl.DataFrame
     breaks: pl.DataFrame
+    leaps: pl.DataFrame
 
 
 @dataclass(frozen=True)
@@ -262,6 +264,7 @@ def _judge_offsets(
         stale_spans=slave_copies.stale_spans_of_shard(copies, limits.stale_slave_s * 1000),
         odd_offsets=odd_offsets_of_shard(changes.filter(of_day), ends),
         breaks=with_senders(breaks, lowered_offset).filter(of_day),
+        leaps=offset_leaps_of_shard(changes, ends).filter(of_day),
     )
 
 

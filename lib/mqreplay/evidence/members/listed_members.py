@@ -18,6 +18,7 @@ from mqreplay.evidence.time_spans import with_session
 LIST = ["consumer_group", "broker_name", "broker_id"]
 SYSTEM_ERROR = 1  # the answer for a group without members; of 307 for a client that is not connected
 STARTED_S = 40  # clients send heartbeats every 30 s: until then a broker that started does not know them
+EMPTY_S = 60  # the recorder polls the lists of groups without members less often
 NO_ANSWER = "did not answer|(?i)time(d )?-?out"  # of errors: those that a silent client causes
 VANISHED: dict[str, pl.DataType] = {
     "consumer_group": pl.String(),
@@ -121,6 +122,23 @@ def polled_lists(
         "cid_all",
         (pl.col("cid_all").is_not_null() & grown).alias("proves"),
     )
+
+
+def absences(
+    consumer_list: pl.DataFrame, broker_runtime: pl.DataFrame, holes: pl.DataFrame, watched_until: dt.datetime | None
+) -> pl.DataFrame:
+    """Return the times in which a broker answered that a group has no member: LIST, from_ts, to_ts.
+
+    See `listed_spans`.
+    """
+    lists = polled_lists(consumer_list, broker_runtime, holes, watched_until)
+    known = lists.with_columns(empty=pl.col("proves") & (pl.col("cid_all").list.len() == 0))
+    following = pl.col("ts").shift(-1).over(LIST)
+    goes_on = pl.col("empty").shift(-1).over(LIST) & (following <= pl.col("until") + pl.duration(seconds=EMPTY_S))
+    until = pl.when(goes_on).then(following).otherwise("until")
+    spans = known.select(*LIST, "empty", from_ts="ts", to_ts=until).filter("empty")
+    merged = with_session(spans, LIST, "from_ts", "to_ts", 0).group_by(*LIST, "session")
+    return merged.agg(pl.col("from_ts").min(), pl.col("to_ts").max()).drop("session")
 
 
 def silences(assignment: pl.DataFrame, watched_until: dt.datetime | None, least_s: int) -> pl.DataFrame:

@@ -21,7 +21,8 @@ RESET: dict[str, pl.DataType] = {
     "old": pl.Int64(),
     "new": pl.Int64(),
     "moved": pl.Int64(),
-    "again": pl.Int64(),  # messages delivered again at most
+    "again": pl.Int64(),  # messages delivered again; at most so many if ``bounded``, else at least
+    "pulled_back": pl.Boolean(),  # the offset was set ahead, but the client that pulled was further ahead
     "answered": pl.Boolean(),
     "recorded": pl.Boolean(),  # a request or an answer of a broker says so; else concluded from the offset alone
     "from_outside": pl.Boolean(),  # concluded, since no recorded commit brought the offset there
@@ -136,6 +137,7 @@ def _requests(asked: pl.DataFrame) -> pl.DataFrame:
         "recorded": pl.lit(True),
         "from_outside": pl.lit(False),
         "bounded": pl.lit(False),
+        "pulled_back": pl.lit(False),
         "asked": pl.lit(True),
         "table_name": pl.lit(PUSHED),
         "broker_name": pl.lit(None),  # the queue is not known
@@ -147,10 +149,17 @@ def _requests(asked: pl.DataFrame) -> pl.DataFrame:
 def _rows(rows: pl.DataFrame, **columns: pl.Expr) -> pl.DataFrame:
     went_back = pl.col("new") < pl.col("old")
     delivered = pl.max_horizontal("delivered_to", "old") if "delivered_to" in rows.columns else pl.col("old")
-    delivered_again = pl.when(went_back).then(less(delivered, "new"))
+    delivered_again = less(delivered, "new")
+    # A 5.x broker sets the stored offset at once; the client goes on until its next pull is answered with it.
+    position = pl.max_horizontal("asked", delivered) if "asked" in rows.columns else delivered
+    pulled_back = columns["answered"] & ~went_back & (position > pl.col("new"))
     named = {
         "moved": pl.when(pl.col("new") != pl.col("old")).then(less("new", "old")),
-        "again": pl.coalesce(pl.when(pl.col("kind") == "rewind").then("redelivered_max"), delivered_again),
+        "again": pl.coalesce(
+            pl.when(pl.col("kind") == "rewind").then("redelivered_max"),
+            pl.when(went_back).then(delivered_again).when(pulled_back).then(less(position, "new")),
+        ),
+        "pulled_back": pulled_back.fill_null(False),
         "break_kind": pl.col("kind"),
         "break_ts": pl.col("to_ts"),
         "bounded": columns["recorded"] | columns["from_outside"],
