@@ -24,13 +24,16 @@ SUBSCRIBED = [{"topic": "t", "expression_type": "TAG", "sub_version": 7}]
 Row = dict[str, Any]
 FORBIDDEN = (16, "the topic[t] pulling message is forbidden")
 NO_TOPIC = (17, "topic[t] not exist, apply first please! \nSee https://rocketmq.apache.org/docs/")
-ILLEGAL = (1, "queueId[0] is illegal, topic:[t] topicConfig.readQueueNums:[0] consumer:[/10.0.0.1:2]")
+ILLEGAL = (29, "queueId[0] is illegal, topic:[t] topicConfig.readQueueNums:[0] consumer:[/10.0.0.1:2]")
 DISABLED = (16, "subscription group no permission, g")
 NO_GROUP = (26, "subscription group [g] does not exist, See")
 NO_INFO, NO_SUBSCRIPTION = (
     (24, "the consumer's group info not exist\nSee"),
     (24, "the consumer's subscription not exist"),
 )
+NO_QUEUES = [{"read_queue_nums": 0}]
+PULL_CONSUMER = (24, "the consumer's group info not exist, or the pull consumer is rejected by server.\nSee")
+NO_LITE = (16, "the broker[10.0.0.1] for lite pull consumer is forbidden")
 NOT_LATEST = (25, "the consumer's subscription not latest")
 REJECTED = (2, "[REJECTREQUEST]system busy, start flow control for a while")
 
@@ -85,6 +88,23 @@ def changed(**values: Any) -> list[Row]:
         (NO_TOPIC, {}, "differ"),
         (ILLEGAL, {"topics": [{"read_queue_nums": 0}]}, "agree"),
         (ILLEGAL, {}, "differ"),
+        (ILLEGAL, {"topics": NO_QUEUES, "brokers": [{"rocketmq_version": "5.3.2"}]}, "agree"),
+        (ILLEGAL, {"topics": NO_QUEUES, "brokers": [{"rocketmq_version": "5.3.1"}]}, "differ"),
+        ((1, ILLEGAL[1]), {"topics": NO_QUEUES, "brokers": [{"rocketmq_version": "V5_3_1"}]}, "agree"),
+        ((1, ILLEGAL[1]), {"topics": NO_QUEUES, "brokers": [{"rocketmq_version": "4.9.4"}]}, "agree"),
+        ((1, ILLEGAL[1]), {"topics": NO_QUEUES, "brokers": []}, "agree"),
+        (ILLEGAL, {"topics": NO_QUEUES, "brokers": []}, "agree"),
+        ((1, ILLEGAL[1]), {"topics": NO_QUEUES}, "differ"),
+        ((16, "the consumer group[g] is forbidden for topic[t]"), {}, "undetermined"),
+        (
+            PULL_CONSUMER,
+            {"beats": [], "brokers": [{"properties": {"rejectPullConsumerEnable": "true"}}]},
+            "undetermined",
+        ),
+        (PULL_CONSUMER, {"brokers": [{"properties": {"rejectPullConsumerEnable": "true"}}]}, "agree"),
+        (PULL_CONSUMER, {"brokers": [{"properties": {"rejectPullConsumerEnable": "false"}}]}, "undetermined"),
+        (NO_LITE, {"brokers": [{"properties": {"litePullMessageEnable": "false"}}]}, "agree"),
+        (NO_LITE, {"brokers": [{"properties": {"brokerPermission": "2"}}]}, "undetermined"),
         (DISABLED, {"groups": [{"consume_enable": False}]}, "agree"),
         (DISABLED, {}, "differ"),
         (NO_GROUP, {"groups": [{"consumer_group": "other"}]}, "agree"),

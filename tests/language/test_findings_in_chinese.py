@@ -11,6 +11,7 @@ import pytest
 from language.chinese import ZH, report, unknown
 from mqreplay.cli.explain import _watch_text
 from mqreplay.cli.explanation import Explanation
+from mqreplay.core import pull_refusal
 from mqreplay.decisions import pull_refusals
 from mqreplay.evidence.messages import failed_sends
 from mqreplay.findings import duplicates, offsets, refused, sends
@@ -66,7 +67,7 @@ def test_each_reason_that_code_lists_is_translated() -> None:
         *offsets.CAUSE_TEXT.values(),
         *sends.UNSAFE_WHY.values(),
         *failed_sends.MENDS,
-        *(each.words for each in pull_refusals.REFUSALS.values()),
+        *(each.words for each in pull_refusal.REFUSALS.values()),
         pull_refusals.OTHER,
     }
     advice = {*refused.MENDS.values(), refused.ADVICE, *sends.MEND.values(), *sends.UNSAFE_MEND.values()}

@@ -11,9 +11,11 @@ from typing import NamedTuple
 from mqreplay.core.faq_url import suggest_todo
 from mqreplay.core.java import split_on_char
 from mqreplay.core.slave_suggestion import SLAVE
+from mqreplay.core.system_names import is_system_group
 from mqreplay.core.version import BROKER_4, at_least
 
 PERM_READ = 4  # PermName.PERM_READ
+OTHER_SYSTEM_GROUPS = ("DEFAULT_CONSUMER", "SCHEDULE_CONSUMER")  # MixAll#isSysConsumerGroupPullMessage
 
 # PullSysFlag's bits.
 FLAG_COMMIT_OFFSET = 1
@@ -31,6 +33,8 @@ SUBSCRIPTION_NOT_LATEST = 25
 SUBSCRIPTION_GROUP_NOT_EXIST = 26
 FILTER_DATA_NOT_EXIST = 27
 FILTER_DATA_NOT_LATEST = 28
+INVALID_PARAMETER = 29
+NOT_LEADER_FOR_QUEUE = 501
 
 
 class PullRequest(NamedTuple):
@@ -45,6 +49,7 @@ class PullRequest(NamedTuple):
     subscription: str | None = None
     expression_type: str | None = "TAG"
     sub_version: int = 0
+    is_lite: bool = False  # LITE_PULL_MESSAGE
 
 
 class PullBroker(NamedTuple):
@@ -59,15 +64,18 @@ class PullBroker(NamedTuple):
     broker_id: int = 0
     min_broker_id_in_group: int = 0
     in_broker_container: bool = False
+    reject_pull_consumer_enable: bool = False
+    lite_pull_message_enable: bool = True
 
 
 class GroupConfig(NamedTuple):
-    """SubscriptionGroupConfig, with its defaults."""
+    """SubscriptionGroupConfig, with its defaults; read_forbidden: the group's forbiddenTable has the topic."""
 
     consume_enable: bool = True
     consume_broadcast_enable: bool = True
     broker_id: int = 0
     which_broker_when_consume_slowly: int = 1
+    read_forbidden: bool = False
 
 
 class TopicReadConfig(NamedTuple):
@@ -86,10 +94,14 @@ class Subscription(NamedTuple):
 
 
 class ConsumerGroupInfo(NamedTuple):
-    """The heartbeats of a group: CLUSTERING or BROADCASTING, and its subscription by topic."""
+    """The heartbeats of a group: CLUSTERING or BROADCASTING, and its subscription by topic.
+
+    is_active_elsewhere: its consumers pull actively, and none of them sent heartbeats on the channel of the pull.
+    """
 
     message_model: str
     subscriptions: Mapping[str, Subscription]
+    is_active_elsewhere: bool = False
 
 
 class Refusal(NamedTuple):
@@ -126,10 +138,12 @@ def check_pull(
             f"queueId[{request.queue_id}] is illegal, topic:[{request.topic}] "
             f"topicConfig.readQueueNums:[{topic_config.read_queue_nums}] consumer:[{remote_address}]"
         )
-        return Refusal(SYSTEM_ERROR, remark)
+        return Refusal(INVALID_PARAMETER if at_least(version, "5.3.2") else SYSTEM_ERROR, remark)
     if request.sys_flag & FLAG_SUBSCRIPTION:
-        return _check_own_subscription(request, broker)
-    return _check_known_subscription(request, broker, group_config, group_info, version)
+        refusal = _check_own_subscription(request, broker)
+    else:
+        refusal = _check_known_subscription(request, broker, group_config, group_info, version)
+    return refusal or _check_pull_consumer(request, broker, group_info, version)
 
 
 def _check_rights(
@@ -145,6 +159,8 @@ def _check_rights(
         return Refusal(SYSTEM_BUSY, "[REJECTREQUEST]system busy, start flow control for a while")
     if not broker.broker_permission & PERM_READ:
         return Refusal(NO_PERMISSION, f"the broker[{broker.broker_ip1}] pulling message is forbidden")
+    if request.is_lite and not broker.lite_pull_message_enable and at_least(version, "5.0.0"):
+        return Refusal(NO_PERMISSION, f"the broker[{broker.broker_ip1}] for lite pull consumer is forbidden")
     if group_config is None:
         remark = f"subscription group [{group}] does not exist, {suggest_todo(version)}"
         return Refusal(SUBSCRIPTION_GROUP_NOT_EXIST, remark)
@@ -183,6 +199,9 @@ def _check_known_subscription(
     if not group_config.consume_broadcast_enable and group_info.message_model == "BROADCASTING":
         remark = f"the consumer group[{request.consumer_group}] can not consume by broadcast way"
         return Refusal(NO_PERMISSION, remark)
+    if group_config.read_forbidden and at_least(version, "5.0.0"):
+        remark = f"the consumer group[{request.consumer_group}] is forbidden for topic[{request.topic}]"
+        return Refusal(NO_PERMISSION, remark)
     known = group_info.subscriptions.get(request.topic)
     if known is None:
         return Refusal(SUBSCRIPTION_NOT_EXIST, f"the consumer's subscription not exist{suggest_todo(version)}")
@@ -195,6 +214,19 @@ def _check_known_subscription(
         if known.filter_version < request.sub_version:
             return Refusal(FILTER_DATA_NOT_LATEST, "the consumer's consumer filter data not latest")
     return _check_property_filter(known.expression_type, broker)
+
+
+def _check_pull_consumer(
+    request: PullRequest, broker: PullBroker, group_info: ConsumerGroupInfo | None, version: str
+) -> Refusal | None:
+    """Refuse pulls of consumers that do not send heartbeats, if the broker is set so (5.3.3)."""
+    if not broker.reject_pull_consumer_enable or not at_least(version, "5.3.3"):
+        return None
+    is_known = group_info is not None and not group_info.is_active_elsewhere
+    if is_known or is_system_group(request.consumer_group) or request.consumer_group in OTHER_SYSTEM_GROUPS:
+        return None
+    remark = "the consumer's group info not exist, or the pull consumer is rejected by server."
+    return Refusal(SUBSCRIPTION_NOT_EXIST, f"{remark}{suggest_todo(version)}")
 
 
 def _check_property_filter(expression_type: str | None, broker: PullBroker) -> Refusal | None:

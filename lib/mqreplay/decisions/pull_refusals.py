@@ -18,6 +18,18 @@ import polars as pl
 from mqreplay.core import pull_check as law
 from mqreplay.core.pull_answer import PULL_OFFSET_MOVED
 from mqreplay.core.pull_check import GroupConfig, PullBroker, PullRequest, TopicReadConfig, check_pull
+from mqreplay.core.pull_refusal import (
+    ACCESS,
+    BROKER,
+    FILTER,
+    FORBIDDEN,
+    GROUP,
+    INFO,
+    LOAD,
+    STORE,
+    TOPIC,
+    refusal_of,
+)
 from mqreplay.core.slave_suggestion import SLAVE
 from mqreplay.core.version import BROKER_4, BROKER_5
 from mqreplay.decisions.pull_answer import COLUMNS, MASTER, answers
@@ -25,65 +37,27 @@ from mqreplay.evidence.arrays.frame_arrays import NOWHERE
 from mqreplay.evidence.brokers.broker_descriptions import (
     BROKER_KEY,
     PROPERTIES,
+    possible_versions,
     properties_of,
     valid_descriptions,
-    version_of,
 )
 from mqreplay.evidence.brokers.config_copies import PLACE, ConfigCopies
 from mqreplay.evidence.members.group_states import GroupStates
 from mqreplay.evidence.offsets.held_resets import ResetEvidence
 
-TOPIC, GROUP, BROKER, INFO, FILTER = "topic", "group", "broker", "info", "filter"
 DESCRIPTION: Final = "description"
 Row = Mapping[str, Any]
-
-
-class Refusal(NamedTuple):
-    """One reason for which a broker refuses a pull: its code, what it checked, and the reason in words."""
-
-    code: int
-    decided_by: str
-    words: str
-
-
-# By the beginning of the remark.
-REFUSALS: Final[Mapping[str, Refusal]] = {
-    "[REJECTREQUEST]": Refusal(law.SYSTEM_BUSY, BROKER, "the slave may not be read (slaveReadEnable)"),
-    "the broker[": Refusal(law.NO_PERMISSION, BROKER, "the broker may not be read (brokerPermission)"),
-    "subscription group no permission": Refusal(law.NO_PERMISSION, GROUP, "the group is disabled (consumeEnable)"),
-    "the consumer group[": Refusal(law.NO_PERMISSION, GROUP, "the group may not broadcast (consumeBroadcastEnable)"),
-    "the topic[": Refusal(law.NO_PERMISSION, TOPIC, "the topic may not be read (perm)"),
-    "topic[": Refusal(law.TOPIC_NOT_EXIST, TOPIC, "the broker lacks the topic"),
-    "queueId[": Refusal(law.SYSTEM_ERROR, TOPIC, "the topic has fewer queues (readQueueNums)"),
-    "subscription group [": Refusal(law.SUBSCRIPTION_GROUP_NOT_EXIST, GROUP, "the broker lacks the group"),
-    "the consumer's group info not exist": Refusal(
-        law.SUBSCRIPTION_NOT_EXIST, INFO, "no consumer of the group was registered with the broker"
-    ),
-    "the consumer's subscription not exist": Refusal(
-        law.SUBSCRIPTION_NOT_EXIST, INFO, "the broker knew a subscription of the group without the topic"
-    ),
-    "the consumer's subscription not latest": Refusal(
-        law.SUBSCRIPTION_NOT_LATEST, INFO, "the broker knew an older subscription of the group"
-    ),
-    "parse the consumer's subscription failed": Refusal(
-        law.SUBSCRIPTION_PARSE_FAILED, FILTER, "the broker could not parse the expression"
-    ),
-    "The broker does not support": Refusal(
-        law.SYSTEM_ERROR, BROKER, "the broker does not filter by properties (enablePropertyFilter)"
-    ),
-    "The broker's consumer filter data": Refusal(
-        law.FILTER_DATA_NOT_EXIST, FILTER, "the broker has no filter of the expression"
-    ),
-    "the consumer's consumer filter data": Refusal(
-        law.FILTER_DATA_NOT_LATEST, FILTER, "the broker has an older filter of the group"
-    ),
-}
+RECORDED: Final = (TOPIC, GROUP, BROKER, INFO)
 OTHER: Final = "another reason"
 UNKNOWN: Final = {
     TOPIC: "the topics of the broker (topics.json) were not recorded",
     GROUP: "the groups of the broker (subscriptionGroup.json) were not recorded",
     BROKER: "the broker is not described in brokers.json",
     FILTER: "no evidence shows what the broker made of the expression",
+    LOAD: "no evidence shows how many requests waited in the broker, or how cold the data was",
+    FORBIDDEN: "the topics that the broker forbids to groups (forbiddenTable) are not recorded",
+    ACCESS: "the rights of clients (ACL) are not recorded",
+    STORE: "no evidence shows what the store of the broker had then",
 }
 CONTRADICTED: Final = {
     BROKER: "the description of the broker allows it; a setting can be changed while it runs",
@@ -174,15 +148,17 @@ def _with_verdicts(rows: pl.DataFrame, verdicts: list[Verdict]) -> pl.DataFrame:
 
 def judge(row: Row, known: Inputs) -> Verdict:
     """Return the verdict on a refused pull: a row of silver.pull with the DESCRIPTION of its broker."""
-    remark = row["remark"] or ""
-    begins = next((text for text in REFUSALS if remark.startswith(text)), None)
-    if begins is None or REFUSALS[begins].code != row["response_code"]:
+    refusal = refusal_of(row["remark"] or "")
+    if refusal is None or row["response_code"] not in refusal.codes:
         return Verdict("undetermined", "the broker names no reason of PullMessageProcessor", OTHER)
-    _, decided_by, words = REFUSALS[begins]
-    if decided_by == FILTER or _lacks(decided_by, row, known):
+    decided_by, words = refusal.decided_by, refusal.words
+    if decided_by not in RECORDED or _lacks(decided_by, row, known):
         return Verdict("undetermined", UNKNOWN[decided_by], words)
-    if any(due and (due.code, due.remark[: len(begins)]) == (row["response_code"], begins) for due in _due(row, known)):
+    codes = {due.code for due in _due(row, known) if due and refusal_of(due.remark) is refusal}
+    if row["response_code"] in codes:
         return Verdict("agree", words, words)
+    if codes:
+        return Verdict("differ", f"{words}, but this version of the broker has another code for it", words)
     if decided_by in CONTRADICTED:
         return Verdict("undetermined", CONTRADICTED[decided_by], words)
     return Verdict("differ", f"{words}, but the copies before and after the pull allow it", words)
@@ -209,6 +185,7 @@ def _due(row: Row, known: Inputs) -> Iterator[law.Refusal | None]:
         *(row["topic"], group, row["queue_id"], row["queue_offset"] or 0, row["sys_flag"] or 0),
         sub_version=row["sub_version"] or 0,
     )
+    is_lite = request._replace(is_lite=True)
     options = product(
         list(_topics(known.topics.possible(place, row["topic"], at))),
         list(_groups(known.groups.possible(place, group, at))),
@@ -217,6 +194,11 @@ def _due(row: Row, known: Inputs) -> Iterator[law.Refusal | None]:
     )
     for topic, group_config, info, (broker, version) in options:
         yield check_pull(request, broker, topic, group_config, info, version=version)
+        if not broker.lite_pull_message_enable:
+            yield check_pull(is_lite, broker, topic, group_config, info, version=version)
+        if broker.reject_pull_consumer_enable and info is not None:
+            elsewhere = info._replace(is_active_elsewhere=True)
+            yield check_pull(request, broker, topic, group_config, elsewhere, version=version)
 
 
 def _topics(found: Collection[dict[str, Any] | None] | None) -> Iterator[TopicReadConfig | None]:
@@ -244,17 +226,22 @@ def _brokers(row: Row | None, broker_id: int) -> Iterator[tuple[PullBroker, str]
             )
         return
     settings = properties_of(row)
-    yield (
-        PullBroker(
-            "",
-            row["broker_role"] or role,
-            int(settings.get("brokerPermission", "6")),
-            bool(row["slave_read_enable"]),
-            enable_property_filter=settings.get("enablePropertyFilter", "false").lower() == "true",
-            broker_id=broker_id,
-        ),
-        version_of(row),
+    broker = PullBroker(
+        "",
+        row["broker_role"] or role,
+        int(settings.get("brokerPermission", "6")),
+        bool(row["slave_read_enable"]),
+        enable_property_filter=_is_true(settings, "enablePropertyFilter"),
+        broker_id=broker_id,
+        reject_pull_consumer_enable=_is_true(settings, "rejectPullConsumerEnable"),
+        lite_pull_message_enable=_is_true(settings, "litePullMessageEnable", "true"),
     )
+    for version in possible_versions(row):
+        yield broker, version
+
+
+def _is_true(settings: Mapping[str, str], name: str, default: str = "false") -> bool:
+    return settings.get(name, default).lower() == "true"
 
 
 def _or(value: Any, default: Any) -> Any:

@@ -11,7 +11,7 @@ from mqreplay.core.pull_check import (
     SYSTEM_BUSY,
     TOPIC_NOT_EXIST,
 )
-from mqreplay.decisions.pull_refusals import BROKER, GROUP, INFO, REFUSALS, TOPIC
+from mqreplay.core.pull_refusal import BROKER, FORBIDDEN, GROUP, INFO, LOAD, REFUSALS, TOPIC
 from mqreplay.evidence_advice import Need
 from mqreplay.findings.finding_evidence import FindingEvidence
 from mqreplay.findings.forbidden_topics import forbidden_reads
@@ -38,6 +38,11 @@ MENDS = {
     " permission, `mqadmin updateTopic -t TOPIC -b BROKER_ADDR -r QUEUES -w QUEUES -n NAMESRV` for its queues, or if it"
     " is missing. Messages in queues above readQueueNums are not delivered until it is raised again.",
     GROUP: "Correct or make the group: `mqadmin updateSubGroup -g GROUP -c CLUSTER -s true -d true -n NAMESRV`.",
+    FORBIDDEN: "forbiddenTable in subscriptionGroup.json of the broker forbids the topic to the group. Find who set it:"
+    " only the admin API does (updateAndGetGroupReadForbidden), no command of mqadmin.",
+    LOAD: "See how many pulls wait, and how long: `mqadmin brokerStatus -b BROKER_ADDR -n NAMESRV`"
+    " (pullThreadPoolQueue). Clients try again by themselves. If it lasts, add brokers, or find the group that reads"
+    " old messages.",
     INFO: "Check that all consumers of the group subscribe to the same topics with the same expressions (`mqadmin"
     " consumerConnection -g GROUP -n NAMESRV`), and that their heartbeats reach the broker (rocketmq_client.log). Two"
     " heartbeats at the same time can leave an older subscription in the broker until the next one, 30 s later.",
@@ -88,11 +93,11 @@ PULL_REFUSED = FindingKind(
     find=find,
     meaning="A broker refused the pulls of a group, and delivered nothing to it meanwhile. Clients log it, and try"
     " again for ever; no metric of RocketMQ counts it.",
-    rule="A broker answered pulls with a code that is no result of its store: 1, 2, 16, 17 or 23 to 28. Codes 24 and 25"
-    " count if they lasted for refused_s seconds: a consumer's first pulls may come before its first heartbeat, and two"
-    " heartbeats at the same time may leave an older subscription until the next one. Codes 17 and 26 of a slave count"
-    " then, too: it copies topics and groups from its master. Without refused pulls, a topic counts whose permission on"
-    " a master refused readers for refused_s seconds while a group held its queues.",
+    rule="A broker answered pulls with a code that is no result of its store: 1, 2, 16, 17, 23 to 29 or 501. Codes 24"
+    " and 25 count if they lasted for refused_s seconds: a consumer's first pulls may come before its first heartbeat,"
+    " and two heartbeats at the same time may leave an older subscription until the next one. Codes 17 and 26 of a"
+    " slave count then, too: it copies topics and groups from its master. Without refused pulls, a topic counts whose"
+    " permission on a master refused readers for refused_s seconds while a group held its queues.",
     follows="PullMessageProcessor#processRequest",
     advice=ADVICE,
     confidence=1.0,

@@ -8,11 +8,14 @@ from mqreplay.core import consumer_offset_manager as manager
 from mqreplay.core.fastjson.consumer_offset import decode_consumer_offset
 from mqreplay.core.message_queue import MessageQueue
 from mqreplay.core.offset_store import (
+    READ_FROM_STORE,
     RemoteBrokerOffsetStore,
     compare_and_increase_only,
 )
+from mqreplay.core.query_offset import offset_of_answer
 from mqreplay.errors import MQBrokerError, OffsetNotFound, RocketMQError
 
+ANSWERED = 7  # the broker's offset in the vectors of offset_query
 ERROR_WIDTH = 160  # characters of a message that the vectors keep
 
 
@@ -121,4 +124,11 @@ def _decode(case: dict[str, Any], version: str) -> dict[str, Any]:
     return {"table": case["tableBefore"] if decoded is None else decoded.offset_table}
 
 
-FILES = {"compare_increase": compare_increase}
+def offset_query(case: dict[str, Any], version: str) -> dict[str, Any]:
+    if case["case"] != "readFromStore":
+        raise NotImplementedError(case["case"])
+    store: RemoteBrokerOffsetStore[str] = RemoteBrokerOffsetStore(version)
+    return {"offset": store.read_offset("q", READ_FROM_STORE, lambda: offset_of_answer(case["code"], ANSWERED))}
+
+
+FILES = {"compare_increase": compare_increase, "offset_query": offset_query}

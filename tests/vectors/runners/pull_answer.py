@@ -33,6 +33,11 @@ KNOWN = {
     "brokerPermission",
     "queueId",
     "enablePropertyFilter",
+    "forbidden",
+    "lite",
+    "litePullMessageEnable",
+    "rejectPullConsumerEnable",
+    "isActiveElsewhere",
 }
 
 
@@ -65,6 +70,8 @@ def _broker(case: dict[str, Any]) -> PullBroker:
         case.get("brokerId", 0),
         case.get("minBrokerIdInGroup", 0),
         case.get("inBrokerContainer", False),
+        other.get("rejectPullConsumerEnable", False),
+        other.get("litePullMessageEnable", True),
     )
 
 
@@ -75,6 +82,7 @@ def _group_config(case: dict[str, Any]) -> GroupConfig:
         other.get("consumeBroadcastEnable", True),
         case["groupBrokerId"],
         case["whichBrokerWhenConsumeSlowly"],
+        other.get("forbidden", False),
     )
 
 
@@ -93,7 +101,8 @@ def _group_info(other: dict[str, Any]) -> ConsumerGroupInfo | None:
         return None
     known = Subscription(other.get("expressionType", "TAG"), other.get("brokerSubVersion", SUB_VERSION))
     subscribed = other.get("groupSubscribesTopic", True)
-    return ConsumerGroupInfo(other.get("messageModel", "CLUSTERING"), {"T": known} if subscribed else {})
+    model, elsewhere = other.get("messageModel", "CLUSTERING"), other.get("isActiveElsewhere", False)
+    return ConsumerGroupInfo(model, {"T": known} if subscribed else {}, elsewhere)
 
 
 def _pull(case: dict[str, Any], version: str) -> dict[str, Any]:
@@ -110,6 +119,7 @@ def _pull(case: dict[str, Any], version: str) -> dict[str, Any]:
         other.get("subscription", "*"),
         other.get("expressionType", "TAG"),
         SUB_VERSION,
+        other.get("lite", False),
     )
     broker, group_config = _broker(case), _group_config(case)
     no_topic = other.get("topicConfig", ...) is None
@@ -136,4 +146,4 @@ def _row(answer: PullAnswer) -> dict[str, Any]:
     }
 
 
-FILES = {"broker_suggest": broker_suggest}
+FILES = {"broker_suggest": broker_suggest, "pull_refusal": broker_suggest}

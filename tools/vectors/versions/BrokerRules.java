@@ -5,6 +5,7 @@ import static org.apache.rocketmq.client.impl.factory.VersionVectors.map;
 import static org.apache.rocketmq.client.impl.factory.VersionVectors.set;
 
 import com.alibaba.fastjson.JSONObject;
+import com.alibaba.fastjson.parser.Feature;
 import io.netty.channel.embedded.EmbeddedChannel;
 import java.lang.reflect.Constructor;
 import java.lang.reflect.Field;
@@ -14,8 +15,10 @@ import java.lang.reflect.Proxy;
 import java.net.InetSocketAddress;
 import java.net.SocketAddress;
 import java.nio.file.Files;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import org.apache.rocketmq.broker.BrokerController;
@@ -23,6 +26,7 @@ import org.apache.rocketmq.broker.filter.MessageEvaluationContext;
 import org.apache.rocketmq.broker.processor.PullMessageProcessor;
 import org.apache.rocketmq.common.BrokerConfig;
 import org.apache.rocketmq.common.TopicConfig;
+import org.apache.rocketmq.common.constant.PermName;
 import org.apache.rocketmq.common.consumer.ConsumeFromWhere;
 import org.apache.rocketmq.filter.SqlFilter;
 import org.apache.rocketmq.filter.expression.Expression;
@@ -42,6 +46,7 @@ import sun.misc.Unsafe;
 /** What a broker answers to a pull: its suggestion, how much it reads at once, and what SQL92 lets through. */
 final class BrokerRules {
     private static final int PULL_MESSAGE = 11;
+    private static final int LITE_PULL_MESSAGE = 361;
     private static final int MAX_PULL_MSG_SIZE = 128 * 1024 * 1024; // DefaultMessageStore's, which getMessage gives on
 
     private final BrokerConfig config = new BrokerConfig();
@@ -79,6 +84,28 @@ final class BrokerRules {
             : type == long.class ? (Object) 0L : type == int.class ? (Object) 0 : type == boolean.class ? (Object) false : null;
     }
 
+    /** Each reason to refuse a pull: what the broker has other than usual. */
+    static List<JSONObject> refusals() {
+        List<JSONObject> asked = new ArrayList<>();
+        for (String other : Arrays.asList("{}", "{\"queueId\":4}", "{\"queueId\":-1}", "{\"forbidden\":true}", "{\"lite\":true,\"litePullMessageEnable\":false}",
+            "{\"lite\":true}", "{\"litePullMessageEnable\":false}", "{\"rejectPullConsumerEnable\":true,\"isActiveElsewhere\":true}",
+            "{\"rejectPullConsumerEnable\":true}", "{\"isActiveElsewhere\":true}", "{\"rejectPullConsumerEnable\":true,\"groupInfo\":null}",
+            "{\"topicPerm\":2}", "{\"consumeEnable\":false}", "{\"brokerPermission\":2}", "{\"topicConfig\":null}", "{\"groupConfig\":null}",
+            "{\"groupSubscribesTopic\":false}", "{\"brokerSubVersion\":9}", "{\"messageModel\":\"BROADCASTING\",\"consumeBroadcastEnable\":false}",
+            "{\"forbidden\":true,\"queueId\":4}", "{\"forbidden\":true,\"messageModel\":\"BROADCASTING\",\"consumeBroadcastEnable\":false}",
+            "{\"forbidden\":true,\"groupSubscribesTopic\":false}", "{\"storeReturns\":null}")) {
+            for (int sysFlag : new int[] {0, 4}) {
+                JSONObject one = JSONObject.parseObject("{\"case\":\"pull.options\",\"brokerRole\":\"ASYNC_MASTER\",\"slaveReadEnable\":false,"
+                    + "\"groupBrokerId\":0,\"whichBrokerWhenConsumeSlowly\":1,\"queueOffset\":50,\"commitOffset\":42,\"brokerAllowSuspend\":false,"
+                    + "\"readQueueNums\":4,\"status\":\"FOUND\",\"suggestPullingFromSlave\":false,\"offsetCheckInSlave\":false}", Feature.OrderedField);
+                one.put("sysFlag", sysFlag);
+                one.put("otherThan", JSONObject.parseObject(other));
+                asked.add(one);
+            }
+        }
+        return asked;
+    }
+
     Object pull(JSONObject asked) throws Exception {
         JSONObject other = asked.getJSONObject("otherThan") == null ? new JSONObject() : asked.getJSONObject("otherThan");
         config.setSlaveReadEnable(asked.getBooleanValue("slaveReadEnable"));
@@ -87,6 +114,10 @@ final class BrokerRules {
         config.setBrokerIP1("10.0.0.1");
         config.setBrokerPermission(or(other, "brokerPermission", 6));
         config.setEnablePropertyFilter(other.getBooleanValue("enablePropertyFilter"));
+        config.setLitePullMessageEnable(or(other, "litePullMessageEnable", true));
+        if (asked.containsKey("sysFlag") && hasSetting("rejectPullConsumerEnable")) {
+            set(config, "rejectPullConsumerEnable", other.getBooleanValue("rejectPullConsumerEnable"));
+        }
         config.setAutoCreateSubscriptionGroup(true);
         config.setLongPollingEnable(true);
         set(controller, "minBrokerIdInGroup", asked.getLongValue("minBrokerIdInGroup"));
@@ -108,6 +139,10 @@ final class BrokerRules {
             group.setWhichBrokerWhenConsumeSlowly(asked.getLongValue("whichBrokerWhenConsumeSlowly"));
             group.setConsumeEnable(or(other, "consumeEnable", true));
             group.setConsumeBroadcastEnable(or(other, "consumeBroadcastEnable", true));
+        }
+        groups.getForbiddenTable().clear();
+        if (other.getBooleanValue("forbidden")) {
+            groups.setForbidden("g", "T", PermName.INDEX_PERM_READ);
         }
         members(other);
         stored = null;
@@ -166,7 +201,7 @@ final class BrokerRules {
     }
 
     private static RemotingCommand request(JSONObject asked, JSONObject other) {
-        RemotingCommand request = RemotingCommand.createRequestCommand(PULL_MESSAGE, null);
+        RemotingCommand request = RemotingCommand.createRequestCommand(other.getBooleanValue("lite") ? LITE_PULL_MESSAGE : PULL_MESSAGE, null);
         Map<String, Object> header = map("consumerGroup", "g", "topic", "T", "queueId", or(other, "queueId", 0),
             "queueOffset", asked.get("queueOffset"), "maxMsgNums", 32, "sysFlag", or(asked, "sysFlag", 4),
             "commitOffset", or(asked, "commitOffset", 42), "suspendTimeoutMillis", 15000, "subVersion", 10,
@@ -192,7 +227,8 @@ final class BrokerRules {
         Constructor<?> make = Class.forName("org.apache.rocketmq.broker.client.ConsumerGroupInfo")
             .getConstructor(String.class, heartbeat("ConsumeType"), model, ConsumeFromWhere.class);
         Object messageModel = model.getField((String) other.getOrDefault("messageModel", "CLUSTERING")).get(null);
-        Object info = make.newInstance("g", null, messageModel, ConsumeFromWhere.CONSUME_FROM_LAST_OFFSET);
+        Object type = other.getBooleanValue("isActiveElsewhere") ? heartbeat("ConsumeType").getField("CONSUME_ACTIVELY").get(null) : null;
+        Object info = make.newInstance("g", type, messageModel, ConsumeFromWhere.CONSUME_FROM_LAST_OFFSET);
         if (or(other, "groupSubscribesTopic", true)) {
             Object data = heartbeat("SubscriptionData").getConstructor(String.class, String.class).newInstance("T", "*");
             set(data, "subVersion", (long) or(other, "brokerSubVersion", 10));
@@ -209,6 +245,10 @@ final class BrokerRules {
         } catch (ClassNotFoundException older) {
             return Class.forName("org.apache.rocketmq.common.protocol.heartbeat." + name);
         }
+    }
+
+    private static boolean hasSetting(String name) {
+        return Arrays.stream(BrokerConfig.class.getDeclaredFields()).anyMatch(each -> each.getName().equals(name));
     }
 
     private static boolean gone(JSONObject other, String name) {

@@ -21,6 +21,8 @@ import org.apache.rocketmq.client.ClientConfig;
 import org.apache.rocketmq.client.consumer.DefaultMQPushConsumer;
 import org.apache.rocketmq.client.consumer.listener.MessageListenerOrderly;
 import org.apache.rocketmq.client.consumer.store.OffsetStore;
+import org.apache.rocketmq.client.consumer.store.ReadOffsetType;
+import org.apache.rocketmq.client.consumer.store.RemoteBrokerOffsetStore;
 import org.apache.rocketmq.client.exception.MQBrokerException;
 import org.apache.rocketmq.client.exception.MQClientException;
 import org.apache.rocketmq.client.impl.MQAdminImpl;
@@ -36,7 +38,9 @@ import org.apache.rocketmq.common.message.Message;
 import org.apache.rocketmq.common.message.MessageAccessor;
 import org.apache.rocketmq.common.message.MessageExt;
 import org.apache.rocketmq.common.message.MessageQueue;
+import org.apache.rocketmq.remoting.RemotingClient;
 import org.apache.rocketmq.remoting.netty.NettyClientConfig;
+import org.apache.rocketmq.remoting.protocol.RemotingCommand;
 
 /** What a consumer decides by itself: where it pulls, where it begins, and what it sends back. */
 final class ConsumerRules {
@@ -110,6 +114,36 @@ final class ConsumerRules {
         MessageQueue mq = new MessageQueue(asked.getString("topic"), "b", 0);
         return map("withException", or(() -> rebalance.computePullFromWhereWithException(mq)),
             "plain", or(() -> rebalance.computePullFromWhere(mq)), "readType", readType[0], "adminAsked", adminAsked[0]);
+    }
+
+    static List<JSONObject> queries() {
+        List<JSONObject> asked = new ArrayList<>();
+        for (int code = 0; code < 30; code++) {
+            JSONObject one = new JSONObject(true);
+            one.put("case", "readFromStore");
+            one.put("code", code);
+            asked.add(one);
+        }
+        return asked;
+    }
+
+    /** What the offset store says if the broker answers QUERY_CONSUMER_OFFSET with a code, by the client's own network code. */
+    static Object query(JSONObject asked) throws Exception {
+        MQClientInstance client = new MQClientInstance(new ClientConfig(), 0, "c");
+        Object api = field(client, "mQClientAPIImpl");
+        set(api, "remotingClient", Proxy.newProxyInstance(RemotingClient.class.getClassLoader(), new Class<?>[] {RemotingClient.class},
+            (proxy, method, args) -> {
+                if (!method.getName().equals("invokeSync")) {
+                    return null;
+                }
+                RemotingCommand answer = RemotingCommand.createResponseCommand(asked.getIntValue("code"), "r");
+                answer.setExtFields(new HashMap<>(Map.of("offset", "7")));
+                return answer;
+            }));
+        @SuppressWarnings("unchecked")
+        Map<String, Map<Long, String>> table = (Map<String, Map<Long, String>>) field(client, "brokerAddrTable");
+        table.put("b", new HashMap<>(Map.of(0L, "10.0.0.1:10911")));
+        return map("offset", new RemoteBrokerOffsetStore(client, "g").readOffset(new MessageQueue("T", "b", 0), ReadOffsetType.READ_FROM_STORE));
     }
 
     interface Offset {

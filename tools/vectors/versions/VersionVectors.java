@@ -44,6 +44,8 @@ public final class VersionVectors {
     private static final int EVERY = 10; // of the questions of a file
     private static final List<String> SMALL = Arrays.asList("compute_pull_from", "delay_retry"); // asked in full
 
+    private static final Map<String, List<JSONObject>> MADE = Map.of("pull_refusal", BrokerRules.refusals(), "offset_query", ConsumerRules.queries());
+
     interface Answer {
         Object of(JSONObject asked) throws Throwable;
     }
@@ -57,18 +59,27 @@ public final class VersionVectors {
         files.put("delay_retry", ConsumerRules::sendBack);
         BrokerRules broker = new BrokerRules();
         files.put("broker_suggest", broker::pull);
+        files.put("pull_refusal", broker::pull);
+        files.put("offset_query", ConsumerRules::query);
         files.put("batch_full", broker::batch);
         files.put("sql92", BrokerRules::sql);
         if (args.length > 2) {
             files.keySet().retainAll(Arrays.asList(args).subList(2, args.length));
         }
         for (Map.Entry<String, Answer> file : files.entrySet()) {
+            if (MADE.containsKey(file.getKey())) {
+                write(new File(args[0], file.getKey() + args[1] + ".jsonl.gz"), MADE.get(file.getKey()), file.getValue());
+                continue;
+            }
             List<JSONObject> asked = questions(new File(args[0], file.getKey() + ".jsonl.gz"));
             File later = new File(args[0], file.getKey() + "_v533.jsonl.gz"); // its questions are of settings that are new in 5.x
             if (later.exists()) {
                 asked.addAll(questions(later));
             }
             write(new File(args[0], file.getKey() + args[1] + ".jsonl.gz"), asked, file.getValue());
+        }
+        if (args.length > 2 && !Arrays.asList(args).contains("client_rules")) {
+            System.exit(0); // the client's services have threads
         }
         List<JSONObject> asked = new ArrayList<>();
         asked.add(JSON.parseObject("{\"case\":\"defaults\"}"));
@@ -86,7 +97,7 @@ public final class VersionVectors {
         }
         write(new File(args[0], "client_rules" + args[1] + ".jsonl.gz"), asked,
             each -> each.getString("case").equals("defaults") ? defaults() : faults(each));
-        System.exit(0); // the client's services have threads
+        System.exit(0);
     }
 
     private static List<JSONObject> questions(File file) throws IOException {

@@ -17,8 +17,8 @@ import pyarrow as pa
 from mqreplay.core.pull_answer import suggest_which_broker_id
 from mqreplay.core.slave_suggestion import effective_ratio, memory_threshold
 from mqreplay.core.topic_route import MASTER_ID
-from mqreplay.core.version import BROKER_4, BROKER_5
-from mqreplay.errors import MqreplayError
+from mqreplay.core.version import BROKER_4, BROKER_5, version_key
+from mqreplay.errors import IllegalArgument, MqreplayError
 from mqreplay.evidence.arrays.distinct import distinct_rows, key_codes
 from mqreplay.evidence.arrays.frame_arrays import Numbers, column_numbers, gathered
 from mqreplay.evidence.arrays.nearest import nearest
@@ -77,9 +77,19 @@ def properties_of(described: Mapping[str, Any]) -> dict[str, str]:
 
 
 def version_of(described: Mapping[str, Any]) -> str:
-    """Return BROKER_5 for a description of 5.x, else BROKER_4."""
-    major = _MAJOR.match(described["rocketmq_version"] or "")
-    return BROKER_5 if major and int(major[1]) >= 5 else BROKER_4
+    """Return the version of a description, BROKER_4 where it names none."""
+    return possible_versions(described)[0]
+
+
+def possible_versions(described: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the version of a description; where it names none, one of each major version."""
+    version: str = described["rocketmq_version"] or ""
+    try:
+        version_key(version)
+    except IllegalArgument:
+        major = _MAJOR.match(version)
+        return (BROKER_4, BROKER_5) if major is None else (BROKER_5 if int(major[1]) >= 5 else BROKER_4,)
+    return (version,)
 
 
 def major_version(column: str = "rocketmq_version") -> pl.Expr:
