@@ -43,7 +43,9 @@ def verdict(pull: Row, *brokers: Row) -> tuple[str, int | None, int | None]:
         (answer(20, 0, 24, "FOUND", 23), ("agree", 0, None)),
         (answer(20, 0, 24, last=23), ("agree", None, None)),  # without a remark, several codes are possible
         (answer(20, 0, 24, "FOUND", 24), ("differ", None, None)),  # the next offset repeats a message
-        (answer(20, 0, 60, "FOUND"), ("differ", None, None)),
+        (answer(20, 0, 821, "FOUND"), ("differ", None, None)),
+        (answer(20, 20, 821, "NO_MATCHED_MESSAGE"), ("differ", None, None)),
+        (answer(20, 0, 821, "FOUND", max_msg_nums=801), ("agree", 0, None)),
         (answer(20, 20, 22, "NO_MATCHED_MESSAGE"), ("agree", 20, None)),
         (answer(20, 19, 40, "OFFSET_FOUND_NULL"), ("agree", 19, None)),
         (answer(20, 21, 10), ("differ", None, None)),
@@ -65,6 +67,22 @@ def verdict(pull: Row, *brokers: Row) -> tuple[str, int | None, int | None]:
 )
 def test_a_master(pull: Row, expected: tuple[str, int | None, int | None]) -> None:
     assert verdict(pull) == expected
+
+
+@pytest.mark.parametrize(("version", "expected"), [("4.9.8", "agree"), ("5.0.0", "differ"), (None, "agree")])
+@pytest.mark.parametrize(("code", "status"), [(0, "FOUND"), (20, "NO_MATCHED_MESSAGE")])
+def test_4_reads_messages_that_arrived_meanwhile(version: str | None, expected: str, code: int, status: str) -> None:
+    """The loop of DefaultMessageStore#getMessage ends at max_offset since 5.0."""
+    assert verdict(answer(20, code, 60, status), MASTER | {"rocketmq_version": version})[0] == expected
+
+
+def test_a_plug_in_of_the_store_has_rules_of_its_own() -> None:
+    tiered = "org.apache.rocketmq.tieredstore.TieredMessageStore"
+    for plug_in, expected in ((tiered, "undetermined"), ("", "differ")):
+        broker = MASTER | {"rocketmq_version": "5.3.3", "properties": {"messageStorePlugIn": plug_in}}
+        # The tiered store corrects no offset of an empty queue, and a reset of its own does not hold.
+        assert verdict(answer(5, 21, 5, min_offset=0, max_offset=0), broker)[0] == expected
+        assert verdict(answer(20, 0, 24, "FOUND", 23), broker)[0] == "agree"
 
 
 def test_a_slave_leaves_the_offset_as_it_is() -> None:
@@ -89,7 +107,7 @@ def test_rows_of_one_case_keep_their_own_numbers() -> None:
 
 
 def test_plain_answers_that_agree_are_not_stored() -> None:
-    pulls = [answer(20, 0, 24, "FOUND"), answer(50, 19, 50), answer(51, 21, 50), answer(20, 0, 60, "FOUND")]
+    pulls = [answer(20, 0, 24, "FOUND"), answer(50, 19, 50), answer(51, 21, 50), answer(20, 0, 20, "FOUND")]
     assert stored_rows(verdicts(pulls, [MASTER]))["record_id"].to_list() == ["r2", "r3"]
 
 

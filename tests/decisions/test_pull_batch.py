@@ -7,6 +7,7 @@ from typing import Any
 import polars as pl
 
 from mqreplay.decisions.pull_batch import FROM_DISK, WITHIN, Batches, pull_batches
+from mqreplay.evidence.brokers.broker_descriptions import STORE_PLUG_IN
 from silver_moments import at
 from silver_rows import rows
 
@@ -53,6 +54,12 @@ def test_the_settings_of_the_broker_count() -> None:
     assert batches([{"msg_count": 9, "body_bytes": 900}], ("r0",), **raised).differing.is_empty()
     lowered = {"maxTransferCountOnMessageInMemory": "4"}
     assert batches([{"msg_count": 5}], **lowered).differing["most_messages"].to_list() == [4]
+
+
+def test_a_plug_in_of_the_store_bounds_batches_otherwise() -> None:
+    found = batches([{"msg_count": 9, "body_bytes": 900}], ("r0",), messageStorePlugIn="a.TieredMessageStore")
+    assert found.differing.is_empty()
+    assert counts(found) == {("undetermined", STORE_PLUG_IN): 1}
 
 
 def test_the_settings_at_the_time_of_the_pull_count() -> None:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from mqreplay.core import slave_suggestion as law
 from mqreplay.core.pull_answer import suggest_which_broker_id
 from mqreplay.decisions.slave_suggestion import ACTING, COLUMNS, slave_suggestion
+from mqreplay.evidence.brokers.broker_descriptions import STORE_PLUG_IN
 from mqreplay.lake.column_types import arrow_schema
 from mqreplay.lake.contract import load_contracts
 from silver_moments import at
@@ -109,6 +110,13 @@ def test_slow_client_is_sent_to_the_slave():
     reason = "slow: diff lies between 1500 and 1600 bytes, memory is 400"
     assert judged(polls=BEHIND) == (1, "differ", reason)
     assert judged(polls=BEHIND, pulls=[{"suggest_which_broker_id": 1}])[:2] == (1, "agree")
+
+
+def test_a_plug_in_of_the_store_need_not_suggest_the_slave():
+    assert judged(polls=BEHIND, pulls=[{"suggest_which_broker_id": 0}])[:2] == (1, "differ")
+    plug_in = {"properties": {"messageStorePlugIn": "org.apache.rocketmq.tieredstore.TieredMessageStore"}}
+    kept = judged(polls=BEHIND, pulls=[{"suggest_which_broker_id": 0}], brokers=[plug_in])
+    assert kept == (1, "undetermined", STORE_PLUG_IN)
 
 
 def test_more_than_the_memory_is_slow_and_as_much_is_not():

@@ -34,6 +34,7 @@ NO_MATCHED_LOGIC_QUEUE = "NO_MATCHED_LOGIC_QUEUE"
 NO_MESSAGE_IN_QUEUE = "NO_MESSAGE_IN_QUEUE"
 
 MAX_FILTER_BYTES = 16000  # of the consume queue, read by one pull
+MAX_FILTER_ENTRIES = MAX_FILTER_BYTES // CQ_STORE_UNIT_SIZE
 
 MessageFilter = Callable[[int], bool]
 
@@ -77,6 +78,26 @@ def place_offset(offset: int, min_offset: int, max_offset: int) -> tuple[str, in
     if offset > max_offset:
         return OFFSET_OVERFLOW_BADLY, max_offset
     return None
+
+
+def can_continue_at(
+    status: str, offset: int, next_offset: int, max_offset: int, max_msg_nums: int, version: str = BROKER_4
+) -> bool:
+    """Return whether a pull from inside of a queue can end at next_offset; all in messages.
+
+    4.x reads the entries that the consume queue has by then: messages may have arrived since it read max_offset. 5.0
+    stops at max_offset. Follows DefaultMessageStore#getMessage.
+
+    >>> [can_continue_at(FOUND, 5, 9, 8, 32, version) for version in ("4.9.8", "5.0.0")]
+    [True, False]
+    """
+    if not offset + (status == FOUND) <= next_offset:
+        return False
+    if status == OFFSET_FOUND_NULL:  # the begin of the next file
+        return True
+    if at_least(version, "5.0.0"):
+        return next_offset <= max_offset
+    return next_offset - offset <= max(MAX_FILTER_ENTRIES, max_msg_nums)
 
 
 def get_message(

@@ -29,7 +29,13 @@ from mqreplay.core.version import BROKER_4, BROKER_5
 from mqreplay.decisions.pull_resets import keeps_resets, with_resets
 from mqreplay.evidence.arrays.distinct import distinct_rows
 from mqreplay.evidence.arrays.frame_arrays import gathered
-from mqreplay.evidence.brokers.broker_descriptions import BROKER_KEY, major_version, valid_descriptions
+from mqreplay.evidence.brokers.broker_descriptions import (
+    BROKER_KEY,
+    STORE_PLUG_IN,
+    has_store_plug_in,
+    major_version,
+    valid_descriptions,
+)
 from mqreplay.evidence.offsets.held_resets import ResetEvidence
 
 MASTER: Final = "ASYNC_MASTER"
@@ -60,8 +66,10 @@ VERDICT: Final[dict[str, pl.DataType]] = {
     "reason": pl.String(),
 }
 OFFSETS: Final = ("queue_offset", "min_offset", "max_offset", "next_begin_offset", "last_queue_offset")
-OF_BROKER: Final = ("response_code", "status", "broker_id", "broker_role", "offset_check_in_slave", "since_5")
-CASE: Final = (*OFFSETS, *OF_BROKER, "topic", "consumer_group", "queue_id")
+OF_BROKER: Final = (
+    *("response_code", "status", "broker_id", "broker_role", "offset_check_in_slave", "since_5", "has_store_plug_in"),
+)
+CASE: Final = (*OFFSETS, *OF_BROKER, "max_msg_nums", "topic", "consumer_group", "queue_id")
 
 
 class Verdict(NamedTuple):
@@ -102,13 +110,13 @@ def stored_rows(answered: pl.DataFrame) -> pl.DataFrame:
 
 
 def _with_brokers(pull: pl.DataFrame, broker: pl.DataFrame) -> pl.DataFrame:
-    """Add broker_role, offset_check_in_slave, since_5 and keeps_resets, null where the broker is not described.
+    """Add the settings that the answer depends on, null where the broker is not described.
 
     Logs of clients lack the broker's id: the description is that of the master.
     """
-    known = broker.with_columns((major_version() >= 5).alias("since_5"), keeps_resets(broker))
+    known = broker.with_columns((major_version() >= 5).alias("since_5"), keeps_resets(broker), has_store_plug_in())
     place = valid_descriptions(pull.with_columns(pl.col("broker_id").fill_null(0)), known, BROKER_KEY)
-    names = ("broker_role", "offset_check_in_slave", "since_5", "keeps_resets")
+    names = ("broker_role", "offset_check_in_slave", "since_5", "keeps_resets", "has_store_plug_in")
     return pl.concat([pull, pl.DataFrame([gathered(known[name], place) for name in names])], how="horizontal")
 
 
@@ -118,12 +126,20 @@ def _relations() -> Iterator[pl.Expr]:
     nothing = pl.lit(0, pl.Int64)
     of_range = ((asked, low), (asked, high), (asked, nothing), (low, nothing), (low, high), (high, nothing))
     of_next = ((after, asked), (after, low), (after, high), (after, last))
-    for number, (one, other) in enumerate((*of_range, *of_next)):
+    read_at_most = pl.max_horizontal(pl.col("max_msg_nums"), store.MAX_FILTER_ENTRIES)
+    for number, (one, other) in enumerate((*of_range, *of_next, (after - asked, read_at_most))):
         yield (one - other).sign().alias(f"relation_{number}")
 
 
 def judge(case: Mapping[str, Any]) -> Verdict:
     """Return the verdict on an answer: a row of the columns CASE."""
+    verdict = _judge(case)
+    if verdict.judgement == "differ" and case["has_store_plug_in"]:
+        return Verdict(None, None, "undetermined", STORE_PLUG_IN)
+    return verdict
+
+
+def _judge(case: Mapping[str, Any]) -> Verdict:
     asked, low, high = (case[name] for name in OFFSETS[:3])
     placed = store.place_offset(asked, low, high)
     reason = INSIDE_OF_RANGE if placed is None else OUTSIDE[placed[0]]
@@ -149,7 +165,7 @@ def judge(case: Mapping[str, Any]) -> Verdict:
 
 def _due(status: str, case: Mapping[str, Any], placed: tuple[str, int] | None) -> Iterator[tuple[int, int]]:
     """Yield each (code, next offset) that the law gives for a status of the store; what is not known may be either."""
-    asked, low, high, after, last = (case[name] for name in OFFSETS)
+    asked, low, high, after = (case[name] for name in OFFSETS[:4])
     broker_id = case["broker_id"] or 0
     role = case["broker_role"] or (MASTER if broker_id == 0 else SLAVE)
     checks = (False, True) if case["offset_check_in_slave"] is None else (case["offset_check_in_slave"],)
@@ -157,7 +173,7 @@ def _due(status: str, case: Mapping[str, Any], placed: tuple[str, int] | None) -
     for check, version, suggests, least in product(checks, versions, (False, True), {0, broker_id}):
         if placed is not None:
             going_on = next_offset_correction(asked, placed[1], role, check)
-        elif after is None or not _goes_on(status, asked, high, after, last):
+        elif after is None or not _continues(status, case, version):
             continue
         else:
             going_on = after
@@ -168,11 +184,12 @@ def _due(status: str, case: Mapping[str, Any], placed: tuple[str, int] | None) -
         yield answer.code, going_on
 
 
-def _goes_on(status: str, asked: int, high: int, after: int, last: int | None) -> bool:
+def _continues(status: str, case: Mapping[str, Any], version: str) -> bool:
     """Return whether the store can continue there after an offset inside of the queue."""
-    if status == store.FOUND:
-        return asked < after <= high and (last is None or last < after)
-    return asked <= after if status == store.OFFSET_FOUND_NULL else asked <= after <= high
+    asked, _, high, after, last = (case[name] for name in OFFSETS)
+    if status == store.FOUND and last is not None and last >= after:
+        return False
+    return store.can_continue_at(status, asked, after, high, case["max_msg_nums"] or 0, version)
 
 
 def _name_of(offset: int, case: Mapping[str, Any]) -> str:

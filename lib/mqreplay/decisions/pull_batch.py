@@ -16,7 +16,14 @@ import polars as pl
 from mqreplay.core.slave_suggestion import TransferLimits, can_be_batch, transfer_limits
 from mqreplay.core.version import BROKER_4
 from mqreplay.decisions.slave_suggestion import FOUND
-from mqreplay.evidence.brokers.broker_descriptions import PROPERTIES, properties_of, valid_at, version_of
+from mqreplay.evidence.brokers.broker_descriptions import (
+    PROPERTIES,
+    STORE_PLUG_IN,
+    has_store_plug_in,
+    properties_of,
+    valid_at,
+    version_of,
+)
 from mqreplay.evidence.time_spans import INSTANT, with_session
 
 TABLE: Final = "gold.pull_batch"
@@ -42,6 +49,7 @@ LIMITS: Final[dict[str, pl.DataType]] = {
     "disk_messages": pl.Int64(),
     "disk_bytes": pl.Int64(),
     "version": pl.String(),
+    "has_store_plug_in": pl.Boolean(),
 }
 
 
@@ -89,11 +97,13 @@ def pull_batches(
 def _limits(broker: pl.DataFrame) -> pl.DataFrame:
     """Return the limits of each description of a broker, of the columns LIMITS."""
     rows = []
-    for each in broker.sort("ts").with_columns(pl.col("properties").cast(PROPERTIES)).iter_rows(named=True):
+    described = broker.sort("ts").with_columns(pl.col("properties").cast(PROPERTIES), has_store_plug_in())
+    for each in described.iter_rows(named=True):
         of = transfer_limits(properties_of(each))
         memory = (of.max_transfer_count_on_message_in_memory, of.max_transfer_bytes_on_message_in_memory)
         disk = (of.max_transfer_count_on_message_in_disk, of.max_transfer_bytes_on_message_in_disk)
-        rows.append((each["ts"], each["broker_name"], each["broker_id"], *memory, *disk, version_of(each)))
+        of_broker = (version_of(each), each["has_store_plug_in"])
+        rows.append((each["ts"], each["broker_name"], each["broker_id"], *memory, *disk, *of_broker))
     return pl.DataFrame(rows, LIMITS, orient="row")
 
 
@@ -133,6 +143,7 @@ def _judge(suspects: pl.DataFrame, limits: pl.DataFrame) -> pl.DataFrame:
         broken.with_columns(pl.lit(True).alias("broken")), CASE, how="left", nulls_equal=True, maintain_order="left"
     )
     is_broken = pl.col("broken").fill_null(value=False)
+    by_plug_in = is_broken & pl.col("has_store_plug_in").fill_null(value=False)
     reason = pl.format(
         "{} messages of {} bytes read from {}, which gives at most {} and {} bytes",
         "msg_count",
@@ -142,8 +153,15 @@ def _judge(suspects: pl.DataFrame, limits: pl.DataFrame) -> pl.DataFrame:
         "most_bytes",
     )
     return marked.with_columns(
-        pl.when(is_broken).then(pl.lit("differ")).otherwise(pl.lit("agree")).alias("judgement"),
-        pl.when(is_broken)
+        pl.when(by_plug_in)
+        .then(pl.lit("undetermined"))
+        .when(is_broken)
+        .then(pl.lit("differ"))
+        .otherwise(pl.lit("agree"))
+        .alias("judgement"),
+        pl.when(by_plug_in)
+        .then(pl.lit(STORE_PLUG_IN))
+        .when(is_broken)
         .then(reason)
         .otherwise(pl.when("from_disk").then(pl.lit(FROM_DISK)).otherwise(pl.lit(WITHIN)))
         .alias("reason"),

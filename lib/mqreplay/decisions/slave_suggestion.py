@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import polars as pl
 
 from mqreplay.evidence.arrays.saturating import less
-from mqreplay.evidence.brokers.broker_descriptions import with_descriptions
+from mqreplay.evidence.brokers.broker_descriptions import STORE_PLUG_IN, with_descriptions
 from mqreplay.evidence.brokers.log_marks import with_marks
 
 FOUND, NOT_FOUND, RETRY_IMMEDIATELY = 0, 19, 20  # ResponseCode of PULL_MESSAGE
@@ -68,7 +68,8 @@ def with_bounds(pull: pl.DataFrame) -> pl.DataFrame:
     """
     end_of_last = pl.col("last_commitlog_offset").cast(pl.Int128) + pl.col("last_store_size")
     own = end_of_last.cast(pl.Int64, strict=False)  # null if it does not fit a long
-    is_full = (pl.col("response_code") == FOUND) & (pl.col("next_begin_offset") < pl.col("max_offset"))
+    # 4.9 also reads what arrives after it read max_offset.
+    is_full = (pl.col("response_code") == FOUND) & (pl.col("next_begin_offset") != pl.col("max_offset"))
     return pull.with_columns(
         pl.max_horizontal("end_before", own).alias("log_end_min"),
         pl.col("end_after").alias("log_end_max"),
@@ -112,6 +113,8 @@ def judge(bounded: pl.DataFrame) -> pl.DataFrame:
         .then(pl.lit("undetermined"))
         .when(expected == pl.col("suggest_which_broker_id"))
         .then(pl.lit("agree"))
+        .when("has_store_plug_in")
+        .then(pl.lit("undetermined"))
         .otherwise(pl.lit("differ"))
     )
     return (
@@ -158,15 +161,19 @@ def _compares_all() -> pl.Expr:
 
 
 def _reason() -> pl.Expr:
-    slow, is_open = pl.col("slow"), pl.col("expected_suggest").is_null()
+    slow, expected = pl.col("slow"), pl.col("expected_suggest")
+    is_open = expected.is_null()
     bounds = pl.format(
         "diff lies between {} and {} bytes, memory is {}",
         pl.col("diff_min").cast(pl.String).fill_null(UNBOUNDED),
         pl.col("diff_max").cast(pl.String).fill_null(UNBOUNDED),
         "memory",
     )
+    by_plug_in = pl.col("has_store_plug_in") & (expected != pl.col("suggest_which_broker_id"))
     return (
-        pl.when(~pl.col("has_broker"))
+        pl.when(by_plug_in)
+        .then(pl.lit(STORE_PLUG_IN))
+        .when(~pl.col("has_broker"))
         .then(pl.lit("brokers.json does not describe this broker"))
         .when(pl.col("slave_read_enable").is_null())
         .then(pl.lit("brokers.json lacks slaveReadEnable of this broker"))

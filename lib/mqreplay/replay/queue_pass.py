@@ -24,6 +24,7 @@ from mqreplay.decisions.slave_suggestion import slave_suggestion
 from mqreplay.engines.passes import GoldRows, Pass
 from mqreplay.engines.rows import RowSource
 from mqreplay.engines.shards import Shard
+from mqreplay.evidence.brokers.broker_descriptions import with_stated_ends
 from mqreplay.evidence.brokers.broker_outages import (
     answers_of_shard,
     errors_of_shard,
@@ -152,6 +153,7 @@ def judge_queues(source: RowSource, shard: Shard, shared: QueueInput, gold: Gold
     if context.skew is not None:
         rows = {name: day.silver(name, shard, context.skew) for name in BY_QUEUE}
     pulls = _judge_pulls(day, shard, shared, raw, gold)
+    rows = rows | {"pull": with_stated_ends(rows["pull"], context.raw["broker"])}
     changes, commits, pull = rows["offset_change"], rows["offset_commit"], rows["pull"]
     events = queue_events(changes, commits, pull, small["topic_stats"], facts.groups_with_accepted_commits)
     samples = _clock_samples(day, shard, shared, events)

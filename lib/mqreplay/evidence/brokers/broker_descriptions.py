@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from mqreplay.core.pull_answer import suggest_which_broker_id
+from mqreplay.core.pull_answer import PULL_OFFSET_MOVED, suggest_which_broker_id
 from mqreplay.core.slave_suggestion import effective_ratio, memory_threshold
 from mqreplay.core.topic_route import MASTER_ID
 from mqreplay.core.version import BROKER_4, BROKER_5, version_key
@@ -27,7 +27,11 @@ from mqreplay.evidence.arrays.sorted_runs import starts
 LATEST = np.iinfo(np.int64).max
 BROKER_KEY = ("broker_name", "broker_id")
 GROUP_KEY = (*BROKER_KEY, "consumer_group")
-BROKER_COLUMNS = ("broker_id", "since_5", "slave_read_enable", "acts_as_master", "effective_ratio", "memory")
+STORE_PLUG_IN = "the broker has a plug-in of its store (messageStorePlugIn), which may answer by other rules"
+BROKER_COLUMNS = (
+    *("broker_id", "since_5", "slave_read_enable", "acts_as_master", "effective_ratio", "memory"),
+    "has_store_plug_in",
+)
 PROPERTIES = pl.List(pl.Struct({"key": pl.String, "value": pl.String}))
 _MAJOR = re.compile(r"^\s*[Vv]?([0-9]{1,4})")
 GROUP_COLUMNS = ("group_broker_id", "which_broker_when_consume_slowly")
@@ -37,6 +41,7 @@ def with_descriptions(pull: pl.DataFrame, broker: pl.DataFrame, subscription_gro
     """Return the pulls, in their order, with the configuration at their requests:
 
     has_broker, has_group                                whether the broker, and the group on it, were described
+    has_store_plug_in                                    of the broker, see has_store_plug_in
     since_5, slave_read_enable, effective_ratio, memory  of the broker: its version, ratio in percent, memory in bytes
     if_slow, if_not                                      the suggestion to a slow client and to one that is not slow;
                                                          null where it depends on whether the master lives
@@ -97,6 +102,37 @@ def major_version(column: str = "rocketmq_version") -> pl.Expr:
     return pl.col(column).str.extract(_MAJOR.pattern).cast(pl.Int32)
 
 
+def has_store_plug_in() -> pl.Expr:
+    """Return whether a broker has a plug-in of its store, such as the tiered store (TieredMessageStore).
+
+    A plug-in need not follow DefaultMessageStore: the tiered store states the end of what it has stored remotely for
+    the end of the queue, bounds batches otherwise, and suggests no slave (MessageStoreFetcherImpl#getMessageAsync).
+    """
+    names_one = pl.element().struct.field("value").str.strip_chars() != ""
+    return _has_setting("messageStorePlugIn", names_one).alias("has_store_plug_in")
+
+
+def with_stated_ends(pull: pl.DataFrame, broker: pl.DataFrame) -> pl.DataFrame:
+    """Return the pulls; max_offset is null where a plug-in of the store may have read, and have another end of its own.
+
+    Where a queue has nothing more, its own end is stated, and with an offset that was reset.
+    """
+    described = broker.with_columns(has_store_plug_in())
+    if not described["has_store_plug_in"].any():
+        return pull
+    place = valid_descriptions(pull.with_columns(pl.col("broker_id").fill_null(0)), described, BROKER_KEY)
+    is_reset = (pl.col("response_code") == PULL_OFFSET_MOVED) & (pl.col("queue_offset") >= pl.col("min_offset"))
+    read = (pl.col("queue_offset") < pl.col("max_offset")) & ~is_reset.fill_null(value=False)
+    by_plug_in = gathered(described["has_store_plug_in"], place).fill_null(value=False)
+    return pull.with_columns(pl.when(~(by_plug_in & read.fill_null(value=True))).then("max_offset").alias("max_offset"))
+
+
+def _has_setting(name: str, condition: pl.Expr) -> pl.Expr:
+    """Return whether a description has a setting whose value, an element of its properties, meets a condition."""
+    is_it = (pl.element().struct.field("key") == name) & condition
+    return pl.col("properties").cast(PROPERTIES).list.eval(is_it).list.any().fill_null(False)
+
+
 def valid_at(rows: pl.DataFrame, described: pl.DataFrame, ts: str, by: Sequence[str] = BROKER_KEY) -> pl.DataFrame:
     """Return the rows, by ``ts``, with the columns of the description of their broker that is valid then.
 
@@ -112,19 +148,15 @@ def valid_at(rows: pl.DataFrame, described: pl.DataFrame, ts: str, by: Sequence[
 def described_brokers(broker: pl.DataFrame) -> pl.DataFrame:
     """Return the descriptions of brokers.
 
-    Columns: broker_name, broker_id, ts, since_5, slave_read_enable, acts_as_master, effective_ratio (percent), memory
-    (bytes), broker_addr, configured_ratio (percent). effective_ratio and memory are null where the description lacks
-    what they follow from; configured_ratio and broker_addr are as described.
+    Columns: broker_name, broker_id, ts, since_5, slave_read_enable, acts_as_master, has_store_plug_in, effective_ratio
+    (percent), memory (bytes), broker_addr, configured_ratio (percent). effective_ratio and memory are null where the
+    description lacks what they follow from; configured_ratio and broker_addr are as described.
     """
-    setting = pl.element().struct.field
-    acting = (
-        pl.col("properties")
-        .cast(PROPERTIES)
-        .list.eval((setting("key") == "enableSlaveActingMaster") & (setting("value").str.to_lowercase() == "true"))
-    )
+    value = pl.element().struct.field("value").str.to_lowercase()
     rows = broker.with_columns(
         (major_version() >= 5).alias("since_5"),
-        acting.list.any().fill_null(False).alias("acts_as_master"),
+        _has_setting("enableSlaveActingMaster", value == "true").alias("acts_as_master"),
+        has_store_plug_in(),
     )
     ratios = [_ratio(row) for row in rows.rows(named=True)]
     memories = [_memory(row, ratio) for row, ratio in zip(rows.rows(named=True), ratios, strict=True)]
@@ -132,7 +164,7 @@ def described_brokers(broker: pl.DataFrame) -> pl.DataFrame:
         pl.Series("effective_ratio", ratios, pl.Int64), pl.Series("memory", memories, pl.Int64)
     ).select(
         *(*BROKER_KEY, "ts", "since_5", "slave_read_enable", "acts_as_master"),
-        *("effective_ratio", "memory", "broker_addr"),
+        *("has_store_plug_in", "effective_ratio", "memory", "broker_addr"),
         pl.col("access_message_in_memory_max_ratio").alias("configured_ratio"),
     )
 
