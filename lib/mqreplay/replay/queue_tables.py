@@ -16,8 +16,7 @@ DELIVERY: Final = key_of(("broker_name", "queue_topic|topic", "queue_id"))
 # Columns that no judgement of queues reads: each costs time and memory for millions of rows.
 UNREAD: Final[Mapping[str, tuple[str, ...]]] = {
     "pull": (
-        *("max_msg_nums", "suspend_timeout_ms", "expression", "expression_type", "response_name"),
-        *("first_born_ts", "source_digest"),
+        *("suspend_timeout_ms", "expression", "expression_type", "response_name", "first_born_ts", "source_digest"),
     ),
     "offset_commit": ("response_name",),
     "consume": ("store_size",),

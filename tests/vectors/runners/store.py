@@ -6,7 +6,7 @@ from typing import Any
 
 from mqreplay.core import slave_suggestion as rules
 from mqreplay.core.consume_queue import CommitLog, ConsumeQueue, CqUnit, StoreConfig
-from mqreplay.core.get_message import MessageFilter, get_message
+from mqreplay.core.get_message import NO_MATCHED_MESSAGE, MessageFilter, can_continue_at, get_message
 from mqreplay.core.java import string_hash, trim
 from mqreplay.errors import RocketMQError
 
@@ -94,4 +94,17 @@ def _get_message(case: dict[str, Any], version: str) -> dict[str, Any]:
     }
 
 
-FILES = {"batch_full": batch_full}
+def late_end(case: dict[str, Any], version: str) -> dict[str, Any]:
+    """The walk over a queue that has more entries than the end that was read; its filter passes none."""
+    if case["case"] != "noneMatches":
+        raise NotImplementedError(case["case"])
+    offset, end = case["offset"], case["maxOffset"]
+    possible = [
+        after
+        for after in range(offset, case["entries"] + 1)
+        if can_continue_at(NO_MATCHED_MESSAGE, offset, after, end, case["maxMsgNums"], version)
+    ]
+    return {"status": NO_MATCHED_MESSAGE, "nextBeginOffset": possible[-1], "maxOffset": end}
+
+
+FILES = {"batch_full": batch_full, "late_end": late_end}
