@@ -101,7 +101,7 @@ def _offsets(night: Recorded) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]
         carried.select(*LINE, pl.col("commit_offset").alias("offset"), pl.col("request_ts").alias("ts"), order=3),
     ]
     answered = pulls.filter(pl.col("response_ts") <= night.last)
-    stated = stated_ends(rows("silver.topic_stats", "ts"), answered)
+    stated = stated_ends(night, rows("silver.topic_stats", "ts"), answered)
     ends = stated.select(*QUEUE, "ts", pl.col("end_offset").alias("offset"), order=1)
     suggested = (
         answered.filter(pl.col("suggest_which_broker_id").is_not_null())

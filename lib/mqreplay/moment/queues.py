@@ -12,6 +12,7 @@ from mqreplay.core.retry_topic import RETRY_GROUP_TOPIC_PREFIX as RETRY
 from mqreplay.core.topic_route import MASTER_ID
 from mqreplay.decisions.queue_owner import LOCKED_S, lock_intervals
 from mqreplay.evidence.arrays.keys import KEY, QUEUE
+from mqreplay.evidence.brokers.broker_descriptions import has_store_plug_in
 from mqreplay.evidence.members.membership import MEMBER
 from mqreplay.evidence.offsets.queue_events import accepted_commits
 from mqreplay.moment.instant import Recorded
@@ -110,21 +111,27 @@ def ends_at(recorded: Recorded, at: dt.datetime) -> pl.DataFrame:
     """Return the last known end of each queue: broker_name, topic, queue_id, end_offset, end_ts."""
     reach = dt.timedelta(days=1)
     stats = recorded.before("silver.topic_stats", "ts", at, reach)
-    stated = stated_ends(stats, recorded.before("silver.pull", "response_ts", at, reach)).rename({"ts": "end_ts"})
+    pull = recorded.before("silver.pull", "response_ts", at, reach)
+    stated = stated_ends(recorded, stats, pull).rename({"ts": "end_ts"})
     return stated.sort("end_ts", "end_offset").group_by(QUEUE).last().collect()
 
 
-def stated_ends(topic_stats: pl.LazyFrame, pull: pl.LazyFrame) -> pl.LazyFrame:
+def stated_ends(recorded: Recorded, topic_stats: pl.LazyFrame, pull: pl.LazyFrame) -> pl.LazyFrame:
     """Return the ends of queues that masters stated, in polls and answers.
 
     Columns: broker_name, topic, queue_id, ts, end_offset.
 
-    The frames are rows of silver.topic_stats and silver.pull.
+    The frames are rows of silver.topic_stats and silver.pull. A plug-in of the store may state another end of its own.
     """
     of_master = pl.col("broker_id") == MASTER_ID
     polled = topic_stats.filter(of_master & pl.col("offsets").is_not_null())
     each = polled.select("ts", "offsets").explode("offsets").unnest("offsets")
     answered = pull.filter(of_master & pl.col("max_offset").is_not_null())
+    described = recorded.before("silver.broker", "ts", recorded.last)
+    plug_ins = described.filter(has_store_plug_in()).select("broker_name", "broker_id").unique()
+    read = (pl.col("queue_offset") < pl.col("max_offset")).fill_null(value=True)
+    by_store = answered.filter(read).join(plug_ins, ["broker_name", "broker_id"], how="anti")
+    answered = pl.concat([answered.filter(~read), by_store])
     end = pl.col("max_offset").alias("end_offset")
     return pl.concat([each.select(*QUEUE, "ts", end), answered.select(*QUEUE, pl.col("response_ts").alias("ts"), end)])
 

@@ -123,4 +123,4 @@ def ends_between(recorded: Recorded, since: dt.datetime, until: dt.datetime, top
     of_topic = pl.lit(value=True) if topic is None else pl.col("topic") == topic
     stats = recorded.between("silver.topic_stats", "ts", since, until).filter(of_topic)
     pulls = recorded.between("silver.pull", "response_ts", since, until).filter(of_topic)
-    return stated_ends(stats, pulls).collect()
+    return stated_ends(recorded, stats, pulls).collect()
