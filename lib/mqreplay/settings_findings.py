@@ -11,6 +11,7 @@ SEVERITIES_OF_GROUP = "severity"
 # Thresholds that a group may have of its own: its findings depend on them after the replay.
 OF_GROUP = (
     "stuck_s",
+    "behind_messages",
     "slave_pull_warn_s",
     "dispute_s",
     "idle_s",
@@ -94,6 +95,18 @@ class FindingSettings:
         60,
         "a queue with messages whose offset does not advance for longer is stuck",
         "When the normal processing of one message takes longer.",
+    )
+    behind_s: int = seconds(
+        180,
+        "a lag that grows for longer while the group advances is reported; a restart or a lost member costs 150 s",
+        "Raise it if bursts of messages last longer.",
+    )
+    behind_messages: int = setting(
+        100,
+        "message",
+        "a lag that grows by fewer is not reported; the consumers of a topic cache more",
+        "Raise it for topics with many messages a second.",
+        most=1_000_000_000,
     )
     revive_lag_s: int = seconds(
         60,

@@ -16,6 +16,7 @@ from mqreplay.evidence.brokers.full_disks import full_disks
 from mqreplay.evidence.brokers.listed_brokers import CHANGES, UNLISTED
 from mqreplay.evidence.brokers.slave_configs import DRIFT
 from mqreplay.evidence.brokers.slave_reads import slave_reads
+from mqreplay.evidence.lags.falling_behind import falling_behind_of_shard
 from mqreplay.evidence.lags.growing_lag import advances_of_shard
 from mqreplay.evidence.lags.revive_lags import revive_lags_of_shard
 from mqreplay.evidence.members.ownership import pulled_queues_of_shard
@@ -61,6 +62,7 @@ LIMITS = Limits(
     idle_rebalances=2,
     lost_s=LOST_S,
     stuck_s=60,
+    behind_messages=100,
     failed_over_s=60,
     duplicate_warn_messages=0,
     retry_warn_messages=5,
@@ -108,6 +110,8 @@ MEMBERS |= {"left": pl.Boolean, "watched": pl.Boolean, "beat": pl.Boolean, "drop
 STANDSTILL = {"offset": pl.Int64, "since_ts": INSTANT} | SPAN | {"waiting": pl.Int64, "arrived": pl.Int64}
 STANDSTILLS = GROUP | {"topic": pl.String, "broker_name": pl.String, "queue_id": pl.Int32}
 STANDSTILLS |= {"spans": pl.List(pl.Struct(STANDSTILL))}
+NEVER = {name: of for name, of in STANDSTILLS.items() if name != "spans"} | SPAN
+NEVER |= {"waiting": pl.Int64, "never": pl.Boolean, "refused_by": pl.String}
 OUTAGES = {"broker_name": pl.String, "broker_id": pl.Int64} | SPAN
 OUTAGES |= {"errors": pl.Int64, "polled": pl.Boolean, "keys": SCHEMA["evidence"]}
 
@@ -148,6 +152,8 @@ def evidence_of(**silver: list[dict]) -> FindingEvidence:
         resets=offset_resets(table("server_request"), pull),
         asked_resets=asked_resets(table("server_request")),
         standstills=standstills,
+        falling_behind=falling_behind_of_shard(table("offset_change"), queue_ends(pull, table("topic_stats")), 180),
+        never_consumed=pl.DataFrame(schema=NEVER),
         held_standstills=held_standstills(standstills, refused_pulls_of_shard(pull), owners, LIMITS.stuck_s),
         passed_commits=table("committed_offset", "gold"),
         stalled_flow=table("flow_control", "gold"),

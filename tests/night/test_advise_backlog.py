@@ -73,6 +73,12 @@ def test_members_that_are_too_few_at_their_best(sample):
     assert text_of_backlog(found)[0] == "needs 2 consumers; 1 was connected"
 
 
+def test_members_that_fell_behind_while_they_advanced(sample):
+    found = backlog(sample, "lag_grows", 0.8)
+    assert found.setting == "+1 consumer in g"
+    assert text_of_backlog(found)[0] == "needs 2 consumers; 1 was connected"
+
+
 def test_members_that_stood_still_get_no_setting(sample):
     found = backlog(sample, "stuck_queue", 0.8)
     assert (found.setting, found.suppositions) == ("", ())
@@ -98,7 +104,7 @@ def test_members_that_left_before_are_needed_again(sample, kind):
 
 
 def test_members_that_left_in_between_are_not_the_only_cause(sample):
-    found = backlog(sample, "lag_grows", 0.8, members=2, until=31)
+    found = backlog(sample, "stuck_queue", 0.8, members=2, until=31)
     assert found.setting == ""
     connected = "members were connected for 31 of 60 s, and a queue stood still"
     assert text_of_backlog(found)[0] == f"needs 2 consumers or more; {connected}: {NUMBER}"

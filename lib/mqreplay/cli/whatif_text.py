@@ -201,7 +201,7 @@ def _drained(row: dict[str, Any]) -> str:
     waiting = f"{row['lag']:,} messages wait"
     if row["pulled_max"] is None or row["produced"] is None:
         return f"{waiting}; the group's rates are not known"
-    rates = f"pulled {row['pulled_min']:.1f} to {row['pulled_max']:.1f}/s, stored {row['produced']:.1f}/s"
+    rates = f"consumed {row['pulled_min']:.1f} to {row['pulled_max']:.1f}/s, stored {row['produced']:.1f}/s"
     if row["seconds_min"] is None:
         return f"{waiting} and do not become fewer ({rates})"
     most = "or never" if row["seconds_max"] is None else f"to {row['seconds_max']:,.0f} s"

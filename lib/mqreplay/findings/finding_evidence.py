@@ -50,6 +50,8 @@ class FindingEvidence:
     asked_resets: pl.DataFrame
     standstills: pl.DataFrame  # standstills.standstill_spans
     held_standstills: pl.DataFrame
+    falling_behind: pl.DataFrame
+    never_consumed: pl.DataFrame  # with never and refused_by, see findings/lag.py
     passed_commits: pl.DataFrame  # rows of gold.committed_offset
     stalled_flow: pl.DataFrame  # rows of gold.flow_control that are part of a stall
     outages: pl.DataFrame  # broker_outages

@@ -18,6 +18,7 @@ class Limits:
     idle_rebalances: int
     lost_s: int
     stuck_s: int
+    behind_messages: int
     failed_over_s: int
     duplicate_warn_messages: int
     retry_warn_messages: int

@@ -100,6 +100,14 @@ def backlog_rates(known: Progress, topic: str, since: dt.datetime, until: dt.dat
     )
 
 
+def all_advanced(known: Progress, topic: str, since: dt.datetime, until: dt.datetime) -> bool:
+    """Return whether each queue of a topic advanced in a backlog, and within each 30 s."""
+    commits = known.commits.filter(pl.col("topic") == topic)
+    steps = pl.DataFrame({"ts": pl.datetime_range(since, until, 3 * STEP, time_zone="UTC", time_unit="us", eager=True)})
+    advances = _advances(commits, steps, 1)
+    return not advances.is_empty() and bool((advances["advance"] > 0).all())
+
+
 def _covered_s(spans: pl.DataFrame, since: dt.datetime, until: dt.datetime) -> float:
     """Return for how many seconds at least one span holds."""
     covered, end = dt.timedelta(), since

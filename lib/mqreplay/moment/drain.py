@@ -17,7 +17,8 @@ WINDOW: Final = dt.timedelta(seconds=10)
 RECENT: Final = dt.timedelta(minutes=1)
 ASSUMPTION: Final = (
     "at least: the group pulls as in its fastest 10 s, and nothing more is sent; at most: it pulls as in the slowest "
-    "quarter of the 10 s in which it caught up, and producers send as in the minute before"
+    "quarter of the 10 s in which it caught up, and producers send as in the minute before; where no pull shows that "
+    "it caught up, it goes on as in the minute before"
 )
 
 
@@ -39,10 +40,17 @@ def drain_time(recorded: Recorded, group: str, at: dt.datetime) -> pl.DataFrame:
     )
     produced = _produced(recorded, at, queues)
     joined = lag.join(pulled, "topic", how="left").join(produced, "topic", how="left")
-    return joined.with_columns(
-        _seconds(pl.col("pulled_max"), "seconds_min"),
-        _seconds(pl.col("pulled_min") - pl.col("produced"), "seconds_max"),
-    ).sort("topic")
+    joined = joined.join(_finished(recorded, group, at, queues), "topic", how="left")
+    by_pulls = (pl.coalesce(name, "finished").alias(name) for name in ("pulled_min", "pulled_max"))
+    return (
+        joined.with_columns(by_pulls)
+        .drop("finished")
+        .with_columns(
+            _seconds(pl.col("pulled_max"), "seconds_min"),
+            _seconds(pl.col("pulled_min") - pl.col("produced"), "seconds_max"),
+        )
+        .sort("topic")
+    )
 
 
 def _produced(recorded: Recorded, at: dt.datetime, queues: pl.DataFrame) -> pl.DataFrame:
@@ -51,6 +59,13 @@ def _produced(recorded: Recorded, at: dt.datetime, queues: pl.DataFrame) -> pl.D
     joined = queues.select(QUEUE).unique().join(by_queue, QUEUE, how="left")
     known = pl.col("produced").is_not_null().all()
     return joined.group_by("topic").agg(pl.when(known).then(pl.col("produced").sum()).alias("produced"))
+
+
+def _finished(recorded: Recorded, group: str, at: dt.datetime, queues: pl.DataFrame) -> pl.DataFrame:
+    """Return the messages per second by which offsets of each topic advanced lately: topic, finished."""
+    before = queues_at(recorded, at - RECENT, group).select(*QUEUE, before="committed")
+    advance = (pl.col("committed") - pl.col("before")).clip(0).sum() / RECENT.total_seconds()
+    return queues.join(before, QUEUE).drop_nulls(["committed", "before"]).group_by("topic").agg(finished=advance)
 
 
 def stored_rates(ends: pl.DataFrame) -> pl.DataFrame:

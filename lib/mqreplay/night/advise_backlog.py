@@ -12,7 +12,7 @@ import polars as pl
 from mqreplay.decisions.keeping_up import Needed, needed
 from mqreplay.decisions.strategies import GroupSettings
 from mqreplay.decisions.suppositions import GroupConsumers, Supposition, TopicQueues, counted_consumers, text_of
-from mqreplay.moment.backlog import BacklogRates, Progress, backlog_rates
+from mqreplay.moment.backlog import BacklogRates, Progress, all_advanced, backlog_rates
 
 STANDSTILLS: Final = ("lag_grows", "stuck_queue", "slow_listener")  # at least one queue did not advance
 BACKLOGS: Final = (*STANDSTILLS, "disk_bound_catchup")
@@ -72,7 +72,7 @@ def backlog_of(
     of_topic = lists.filter(pl.col("topic") == topic)
     least = needed(of_topic, rates.arrived, rates.fastest, groups, nodes)
     # One queue at least finished nothing: no rate of a whole member bounds what that queue needs.
-    still = row["kind"] in STANDSTILLS
+    still = row["kind"] in STANDSTILLS and not (row["kind"] == "lag_grows" and all_advanced(known, topic, since, until))
     most = STILL if still else needed(of_topic, rates.arrived, rates.meanwhile, groups, nodes)
     lasted_s = (until - since).total_seconds()
     had_members = _had_members(rates, lasted_s, stuck_s)

@@ -10,10 +10,14 @@ import polars as pl
 from mqreplay.evidence.brokers.full_disks import full_disks
 from mqreplay.evidence.brokers.slave_configs import slave_config_drift
 from mqreplay.evidence.client_clocks import client_clocks
+from mqreplay.evidence.lags.falling_behind import falling_behind
 from mqreplay.evidence.lags.growing_lag import with_stopped
+from mqreplay.evidence.lags.never_consumed import never_consumed, pop_refusals
+from mqreplay.evidence.members.observed_clients import answers
 from mqreplay.evidence.messages.pop_orders import blocked_orders
 from mqreplay.evidence.night_facts import NightFacts
 from mqreplay.evidence.offsets.odd_offsets import odd_offsets_of_answers
+from mqreplay.evidence.offsets.queue_events import last_copies
 from mqreplay.evidence.offsets.standstills import held_standstills
 from mqreplay.evidence.recorded_versions import RecordedVersions
 from mqreplay.findings.finding_evidence import FindingEvidence, Polled
@@ -115,6 +119,8 @@ def finding_evidence(
         asked_resets=breaks.asked_resets,
         standstills=standstills,
         held_standstills=held_standstills(standstills, queues.refused_pulls, clients.owners, limits.stuck_s),
+        falling_behind=falling_behind(queues.offsets.falling_behind, offset_continuity),
+        never_consumed=_never_consumed(context, queues, clients),
         passed_commits=by_driver.committed_offset,
         stalled_flow=by_driver.flow.filter(pl.col("stalled_by").is_not_null()),
         outages=brokers.outages,
@@ -164,3 +170,19 @@ def finding_evidence(
         ),
         polled=Polled(polled.strategies, unwatched, polled.vanished, polled.queues, polled.shown, polled.duplicates),
     )
+
+
+def _never_consumed(context: ReplayContext, queues: QueueResult, clients: MemberEvidence) -> pl.DataFrame:
+    """Return what groups never consumed, and the brokers that refuse their POP."""
+    raw, small = context.raw, context.small
+    # A file of a broker that keeps its offsets in RocksDB is old: only polls, or offsets that advance, prove absence.
+    shown = len(small["recorder_event"]) + len(queues.advances) > 0
+    copies = last_copies(small["snapshot"]).of_masters if shown else {}
+    known = queues.offsets.status.select("consumer_group", "topic").unique()
+    stuck_s = context.settings.findings.stuck_s
+    found = never_consumed(known, clients.polled.heartbeat, clients.members, small["topic_stats"], copies, stuck_s)
+    refusing = pop_refusals(raw["broker"])
+    by_pop = answers(small["assignment"]).filter("by_pop")["consumer_group"].unique().implode()
+    refused = pl.col("consumer_group").is_in(by_pop) & pl.col("broker_name").is_in(refusing)
+    names = pl.when(refused).then(pl.lit(" and ".join(refusing)))
+    return found.with_columns(never=pl.lit(True), refused_by=names)

@@ -34,6 +34,7 @@ from mqreplay.evidence.brokers.broker_outages import (
 from mqreplay.evidence.brokers.failovers import returns_of_shard
 from mqreplay.evidence.brokers.slave_reads import slave_reads
 from mqreplay.evidence.client_clocks import SuspectSamples, client_clocks, clock_samples
+from mqreplay.evidence.lags.falling_behind import falling_behind_of_shard
 from mqreplay.evidence.lags.growing_lag import advances_of_shard
 from mqreplay.evidence.lags.revive_lags import revive_lags_of_shard
 from mqreplay.evidence.lags.unfinished_pulls import unfinished_pulls_of_shard
@@ -115,6 +116,7 @@ class OffsetResult:
     odd_offsets: pl.DataFrame
     breaks: pl.DataFrame
     leaps: pl.DataFrame
+    falling_behind: pl.DataFrame
 
 
 @dataclass(frozen=True)
@@ -266,6 +268,7 @@ def _judge_offsets(
         stale_spans=slave_copies.stale_spans_of_shard(copies, limits.stale_slave_s * 1000),
         odd_offsets=odd_offsets_of_shard(changes.filter(of_day), ends),
         breaks=with_senders(breaks, lowered_offset).filter(of_day),
+        falling_behind=falling_behind_of_shard(changes, ends, limits.behind_s),
         leaps=offset_leaps_of_shard(changes, ends).filter(of_day),
     )
 

@@ -1,0 +1,73 @@
+"""Topics that a group subscribes to and never consumed: members are connected, messages arrive, no offset is stored.
+
+A push client commits an offset for each queue soon after the first messages, also for those that its filter leaves out
+(DefaultMQPushConsumerImpl#correctTagsOffset), and a broker commits what it hands out by POP. Clients that store their
+offsets elsewhere are left out: broadcasting ones, and pull consumers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+import polars as pl
+
+from mqreplay.core.system_names import is_made_by_brokers, is_system_group
+from mqreplay.core.version import at_least
+from mqreplay.evidence.arrays.keys import KEY, QUEUE
+from mqreplay.evidence.arrays.nearest import as_of
+from mqreplay.evidence.members.membership import BROADCASTING, consumer_groups, subscriptions
+from mqreplay.evidence.offsets.queue_ends import polled_ends
+from mqreplay.evidence.time_spans import with_session
+
+PUSH: Final = "CONSUME_PASSIVELY"
+GROUP_TOPIC: Final = ["consumer_group", "topic"]
+REFUSES_SINCE: Final = "5.1.1"  # PopMessageProcessor#processRequest: timerWheelEnable must be true
+
+
+def never_consumed(
+    with_offsets: pl.DataFrame,
+    heartbeat: pl.DataFrame,
+    members: pl.DataFrame,
+    topic_stats: pl.DataFrame,
+    last_copies: Mapping[str, int],
+    stuck_s: int,
+) -> pl.DataFrame:
+    """Return the queues whose messages waited for ``stuck_s`` seconds and longer for a group without any offset.
+
+    Columns: KEY, from_ts (the first message was there), to_ts, waiting. ``with_offsets``: consumer_group and topic of
+    which any offset is known. ``last_copies``: time of the last copy of the master's offsets by broker name
+    (microseconds): until then no offset was stored.
+    """
+    pushes = consumer_groups(heartbeat).filter(pl.col("consume_type") == PUSH).select("consumer_group").unique()
+    topics = subscriptions(heartbeat).filter(pl.col("message_model") != BROADCASTING).explode("topics")
+    begun = topics.group_by("consumer_group", pl.col("topics").alias("topic")).agg(pl.col("ts").min().alias("since_ts"))
+    own = ~pl.col("consumer_group").map_elements(is_system_group, pl.Boolean)
+    own &= ~pl.col("topic").map_elements(is_made_by_brokers, pl.Boolean)
+    asked = begun.drop_nulls("topic").join(pushes, "consumer_group", how="semi").filter(own)
+    unread = asked.join(with_offsets, GROUP_TOPIC, how="anti")
+    spans = with_session(members, ["consumer_group"], "from_ts", "to_ts", stuck_s).group_by("consumer_group", "session")
+    sessions = spans.agg(pl.col("from_ts").min(), pl.col("to_ts").max())
+    copies = pl.DataFrame([*last_copies.items()], {"broker_name": pl.String, "copied_us": pl.Int64}, orient="row")
+    copied = pl.col("copied_us").cast(pl.Datetime("us", "UTC"))
+    ends = polled_ends(topic_stats).select(*QUEUE, "at", "queue_max_offset").drop_nulls()
+    there = unread.join(sessions, "consumer_group").join(ends.select(QUEUE).unique(), "topic")
+    met = there.join(copies, "broker_name").with_columns(
+        from_ts=pl.max_horizontal("from_ts", "since_ts"), to_ts=pl.min_horizontal("to_ts", copied)
+    )
+    met = as_of(met, ends, QUEUE, "from_ts", {"_old": "queue_max_offset"}, right_at="at", after=True)
+    met = as_of(met, ends, QUEUE, "to_ts", {"_new": "queue_max_offset"}, right_at="at")
+    met = met.with_columns(_next=pl.col("_old") + 1, waiting=pl.col("_new") - pl.col("_old"))
+    met = as_of(met, ends, QUEUE, "_next", {"came_ts": "at"}, right_at="queue_max_offset", after=True)
+    long = pl.col("to_ts") - pl.col("came_ts") >= pl.duration(seconds=stuck_s)
+    return met.filter((pl.col("waiting") > 0) & long).select(
+        *KEY, pl.col("came_ts").alias("from_ts"), "to_ts", "waiting"
+    )
+
+
+def pop_refusals(broker: pl.DataFrame) -> list[str]:
+    """Return the names of brokers whose masters refuse every POP: timerWheelEnable is false."""
+    masters = broker.filter(pl.col("broker_id") == 0).sort("ts").unique("broker_name", keep="last")
+    off = pl.col("properties").map.get("timerWheelEnable") == "false"
+    rows = masters.filter(off).select("broker_name", "rocketmq_version").drop_nulls().rows()
+    return sorted(name for name, version in rows if version[:1].isdigit() and at_least(version, REFUSES_SINCE))
