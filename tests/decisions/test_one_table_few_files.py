@@ -44,7 +44,7 @@ MOST_FILES = {
     "gold.queue_lock": 4,
     "gold.queue_owner": 4,
     "gold.queue_progress": 6,
-    "gold.queue_start": 7,
+    "gold.queue_start": 8,
     "gold.rebalance_round": 5,
     "gold.rebalance_step": 5,
     "gold.replay_gap": 22,

@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 
 from mqreplay.decisions.queue_start import consumers, queue_start
+from mqreplay.evidence.members.client_versions import client_versions
 from silver_moments import at
 from silver_rows import rows
 
@@ -16,8 +17,7 @@ QUERY = QUEUE | {"kind": "QUERY", "ts": at(10), "response_ts": at(10.1), "respon
 PULL = QUEUE | {"request_ts": at(11), "queue_offset": 0, "min_offset": 0, "max_offset": 900, "broker_id": 0}
 LOOKUP = {name: QUEUE[name] for name in ("client_id", "topic", "broker_name", "queue_id")}
 LOOKUP |= {"kind": "MAX", "ts": at(10.2), "answer_offset": 890, "response_code": 0}
-CLIENT = pl.DataFrame({"consumer_group": ["g"], "client_id": ["c1"]})
-NO_VERSION = CLIENT.clear().with_columns(version=pl.lit(""))
+ORDINALS = {"4.9.4": 401, "4.9.8": 409, "5.0.0": 413, "5.3.3": 479}  # MQVersion
 NEW = pl.DataFrame({"client_id": ["c1", "c9"]})
 Row = dict[str, Any]
 STORED, NOT_FOUND = {"response_code": 0}, {"response_code": 22}
@@ -37,14 +37,16 @@ def starts(
     version: str | None = None,
 ) -> list[Row]:
     heartbeat = rows("silver.heartbeat", {}, [beat("CONSUME_FROM_LAST_OFFSET")] if beats is None else beats)
-    versions = CLIENT.with_columns(version=pl.lit(version, pl.String)).drop_nulls()
+    connection = {"client_id": "c1", "language": "JAVA", "version": ORDINALS.get(version or "")}
+    connected = rows("silver.consumer_connection", {"consumer_group": "g"}, [{"connections": [connection]}])
     return queue_start(
         rows("silver.pull", PULL, pulls),
         rows("silver.offset_commit", QUERY, queries),
         rows("silver.offset_lookup", LOOKUP, lookups or []),
         rows("silver.offset_change", QUEUE | {"client_id": None, "broker_id": 0}, changes or []),
-        consumers(heartbeat, versions),
+        consumers(heartbeat),
         NEW,
+        client_versions(connected),
     ).rows(named=True)
 
 
@@ -182,8 +184,9 @@ def test_no_pulls_make_no_rows_but_the_columns_of_the_table() -> None:
     none = [rows(f"silver.{name}", {}, []) for name in ("pull", "offset_commit", "offset_lookup", "offset_change")]
     found = queue_start(
         *none,
-        consumers(rows("silver.heartbeat", {}, []), CLIENT.clear().with_columns(version=pl.lit("5"))),
+        consumers(rows("silver.heartbeat", {}, [])),
         NEW.clear(),
+        client_versions(rows("silver.consumer_connection", {}, [])),
     )
     assert found.schema == rows("gold.queue_start", {}, []).select(found.columns).schema
 

@@ -11,7 +11,8 @@ import polars as pl
 import pytest
 
 from mqreplay.core.version import version_key
-from mqreplay.evidence.recorded_versions import RecordedVersions, broker_versions, client_versions, pop_groups
+from mqreplay.evidence.members.client_versions import client_versions
+from mqreplay.evidence.recorded_versions import RecordedVersions, broker_versions, pop_groups
 from mqreplay.findings import known_issues as module
 from mqreplay.findings.known_issues import (
     COMPONENTS,

@@ -34,9 +34,6 @@ ON_ARRAYS: Final[Mapping[str, Arrays]] = {
     "offset_suspect": Arrays("gold.offset_continuity", RULES),
     **dict.fromkeys(
         (
-            "offset_store:RemoteBrokerOffsetStore.update_offset",
-            "offset_store:compare_and_increase_only",
-            "offset_store:update_offset",
             "process_queue:ProcessQueue.commit",
             "process_queue:ProcessQueue.make_message_to_consume_again",
             "process_queue:ProcessQueue.put_message",

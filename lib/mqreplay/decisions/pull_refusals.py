@@ -1,4 +1,4 @@
-"""Pulls that a broker refused, against PullMessageProcessor#processRequest: rows of gold.pull_answer.
+"""gold.pull_answer, of pulls that a broker refused: against PullMessageProcessor#processRequest.
 
 What the broker checked is known from its files (topics.json, subscriptionGroup.json), its description and the
 heartbeats that it was sent. A refusal agrees if the law gives it for one of the possible inputs. Inputs that the

@@ -45,8 +45,8 @@ JUDGED: Final[dict[str, pl.DataType]] = {
     "judgement": pl.String(),
     "reason": pl.String(),
 }
-CASE: Final = ("topic", "actual_offset", "was_asked", "stored_offset", "stored_code", "had_offset")
-OF_CONSUMER: Final = ("message_model", "consume_type", "consume_from_where", "client_version")
+CASE: Final = ("topic", "client_version", "actual_offset", "was_asked", "stored_offset", "stored_code", "had_offset")
+OF_CONSUMER: Final = ("message_model", "consume_type", "consume_from_where")
 OF_BROKER: Final = ("max_answer", "search_answer", "min_offset", "max_offset")
 
 
@@ -60,16 +60,13 @@ class Judged(NamedTuple):
     reason: str
 
 
-def consumers(heartbeat: pl.DataFrame, client_versions: pl.DataFrame) -> pl.DataFrame:
+def consumers(heartbeat: pl.DataFrame) -> pl.DataFrame:
     """Return what heartbeats say about each consumer of a group, at its times.
 
-    Columns: consumer_group, client_id, ts, message_model, consume_from_where, consume_type, client_version.
-    ``client_versions`` is the frame of recorded_versions.py; a client of several versions has none here.
+    Columns: consumer_group, client_id, ts, message_model, consume_from_where, consume_type.
     """
-    named = consumer_groups(heartbeat).drop("subscriptions", "record_id").unique()
-    only = pl.when(pl.col("version").n_unique() == 1).then(pl.col("version").first()).alias("client_version")
-    versions = client_versions.group_by("consumer_group", "client_id").agg(only)
-    return named.join(versions, ["consumer_group", "client_id"], how="left").sort("ts")
+    named = consumer_groups(heartbeat).drop("subscriptions", "record_id")
+    return named.unique().sort("ts")
 
 
 def queue_start(
@@ -79,17 +76,18 @@ def queue_start(
     offset_change: pl.DataFrame,
     known: pl.DataFrame,
     new_clients: pl.DataFrame,
+    client_versions: pl.DataFrame,
 ) -> pl.DataFrame:
     """Return the rows of gold.queue_start of a shard: one for each queue that a client took and then pulled from.
 
     The first four are rows of silver tables, ``known`` is the frame of `consumers`, ``new_clients`` that of
-    client_memory.py. A pull after a recorded QUERY_CONSUMER_OFFSET is such a start; of a client without any, the first
-    pull is, if the client started in the recording.
+    client_memory.py, ``client_versions`` that of client_versions.py. A pull after a recorded QUERY_CONSUMER_OFFSET is
+    such a start; of a client without any, the first pull is, if the client started in the recording.
     """
     queries = offset_commit.filter(pl.col("kind") == "QUERY")
     starts = _starts(pull, queries, new_clients)
     found = _with_lookups(_with_consumer(_with_ends(starts, pull), known), offset_lookup)
-    found = _with_had_offset(found, pull, offset_change)
+    found = _with_version(_with_had_offset(found, pull, offset_change), client_versions)
     verdicts = [judge(case) for case in found.select(*CASE, *OF_CONSUMER, *OF_BROKER).iter_rows(named=True)]
     judged = pl.concat([found, pl.DataFrame(verdicts, schema=JUDGED, orient="row")], how="horizontal")
     before = (pl.col("actual_offset") - pl.col("min_offset")).clip(lower_bound=0)
@@ -143,6 +141,13 @@ def _with_consumer(starts: pl.DataFrame, known: pl.DataFrame) -> pl.DataFrame:
     """Add the columns OF_CONSUMER: by the heartbeat before the pull, else the next one."""
     beats = known.rename({"ts": "beat_ts"})
     return with_nearest_row(starts, beats, ["consumer_group", "client_id"], "request_ts", "beat_ts", OF_CONSUMER)
+
+
+def _with_version(starts: pl.DataFrame, client_versions: pl.DataFrame) -> pl.DataFrame:
+    """Add client_version, null where it is not known or the client had several."""
+    client = ["consumer_group", "client_id"]
+    only = pl.when(pl.col("version").n_unique() == 1).then(pl.col("version").first()).alias("client_version")
+    return starts.join(client_versions.group_by(client).agg(only), client, how="left", maintain_order="left")
 
 
 def _with_lookups(starts: pl.DataFrame, offset_lookup: pl.DataFrame) -> pl.DataFrame:

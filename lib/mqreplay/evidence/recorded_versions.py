@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from mqreplay.core.version import version_of_ordinal
 from mqreplay.evidence.brokers.broker_descriptions import PROPERTIES
+from mqreplay.evidence.members.client_versions import client_versions
 from mqreplay.evidence.time_spans import INSTANT
 
 BROKER = ("broker_name", "broker_id")
@@ -58,22 +58,6 @@ def broker_versions(broker: pl.DataFrame, broker_runtime: pl.DataFrame) -> pl.Da
     every = pl.concat([described, others], how="diagonal").join(last, BROKER, how="left")
     named = pl.coalesce("version", "polled_version").str.strip_prefix("V").str.replace_all("_", ".", literal=True)
     return every.with_columns(named.alias("version")).drop("polled_version").filter(pl.col("version").is_not_null())
-
-
-def client_versions(consumer_connection: pl.DataFrame) -> pl.DataFrame:
-    """Return the consumers with their versions, as RecordedVersions has them.
-
-    ``consumer_connection`` is silver.consumer_connection. Only Java clients of the remoting protocol: others have
-    versions of their own. The id of a gRPC client, which a broker lists too, has several @.
-    """
-    connected = consumer_connection.select("consumer_group", "message_model", "connections").explode("connections")
-    each = connected.filter(pl.col("connections").is_not_null()).unnest("connections")
-    java = each.filter((pl.col("language") == "JAVA") & (pl.col("client_id").str.count_matches("@") <= 1))
-    rows = java.select("consumer_group", "client_id", pl.col("version").alias("ordinal"), "message_model").unique()
-    ordinals = rows["ordinal"].drop_nulls().unique().to_list()
-    names = {ordinal: version for ordinal in ordinals if (version := version_of_ordinal(ordinal)) is not None}
-    named = pl.col("ordinal").replace_strict(names, default=None, return_dtype=pl.String)
-    return rows.with_columns(named.alias("version")).drop("ordinal").filter(pl.col("version").is_not_null())
 
 
 def pop_groups(popped: pl.DataFrame, assigned: pl.DataFrame) -> frozenset[str]:

@@ -14,6 +14,7 @@ import polars as pl
 
 from mqreplay.decode.kinds import KINDS
 from mqreplay.engines.rows import RowSource, Wanted
+from mqreplay.evidence.brokers.broker_descriptions import with_stated_ends
 from mqreplay.evidence.client_clocks import by_recorders_clock
 from mqreplay.evidence.offsets.carried import carried_configs, carried_offsets
 from mqreplay.evidence.offsets.offset_checkpoint import CHAIN, VALUES, offsets_at
@@ -126,6 +127,11 @@ class DayRows:
 
     day: Day
     source: RowSource
+
+    @staticmethod
+    def with_stated_ends(rows: dict[str, pl.DataFrame], broker: pl.DataFrame) -> dict[str, pl.DataFrame]:
+        """Return the tables of a shard; pulls have no max_offset where it is not the end of the queue."""
+        return rows | {"pull": with_stated_ends(rows["pull"], broker)}
 
     def silver(
         self,

@@ -34,6 +34,7 @@ from mqreplay.engines.shards import Shard, count_buckets, deal, deal_evenly, tot
 from mqreplay.evidence.brokers.publish_routes import publish_routes
 from mqreplay.evidence.brokers.route_changes import route_changes
 from mqreplay.evidence.client_clocks import client_clocks
+from mqreplay.evidence.members.client_versions import client_versions
 from mqreplay.evidence.members.group_states import group_states
 from mqreplay.evidence.members.listed_members import outside
 from mqreplay.evidence.members.membership import subscribed_expressions, unregistrations
@@ -43,7 +44,7 @@ from mqreplay.evidence.messages.audit_scope import audit_scope
 from mqreplay.evidence.messages.subscribed_messages import known_versions
 from mqreplay.evidence.night_facts import NightFacts, night_facts
 from mqreplay.evidence.offsets.held_resets import reset_evidence
-from mqreplay.evidence.recorded_versions import client_versions, recorded_versions
+from mqreplay.evidence.recorded_versions import recorded_versions
 from mqreplay.lake.buckets import buckets
 from mqreplay.replay.break_evidence import break_evidence
 from mqreplay.replay.broker_evidence import broker_evidence
@@ -179,7 +180,8 @@ class Replay:
             clocks_reach,
             route_changes(context.raw["route"].filter(pl.col("client_id").is_not_null()), context.starts),
             unregistrations(context.small["heartbeat"]),
-            consumers(context.raw["heartbeat"], client_versions(context.raw["consumer_connection"])),
+            consumers(context.raw["heartbeat"]),
+            client_versions(context.raw["consumer_connection"]),
             inputs(
                 context.raw["topic_config"],
                 context.raw["subscription_group"],
@@ -244,7 +246,7 @@ class Replay:
         has_pushes = "server_requests" not in recorded.missing
         breaks = break_evidence(context, queues, brokers, clients, has_pushes)
         continuity = rows.with_before("gold.offset_continuity", "to_ts", breaks.breaks)
-        known = consumers(polled.heartbeat, client_versions(context.raw["consumer_connection"]))
+        known = consumers(polled.heartbeat)
         messages = self._judge_messages(judged, continuity, unshared, known)
         status = group_status([queues.offsets.status], self.settings.replay.status_window_s)
         status = outside(status, "to_ts", polled.holes)

@@ -24,7 +24,6 @@ from mqreplay.decisions.slave_suggestion import slave_suggestion
 from mqreplay.engines.passes import GoldRows, Pass
 from mqreplay.engines.rows import RowSource
 from mqreplay.engines.shards import Shard
-from mqreplay.evidence.brokers.broker_descriptions import with_stated_ends
 from mqreplay.evidence.brokers.broker_outages import (
     answers_of_shard,
     errors_of_shard,
@@ -80,6 +79,7 @@ class QueueInput:
     route_changes: pl.DataFrame
     unregistrations: pl.DataFrame
     consumers: pl.DataFrame  # queue_start.consumers
+    client_versions: pl.DataFrame
     refusal_inputs: Inputs
     reset_evidence: ResetEvidence
     sent_topics: frozenset[str]  # topics whose sends were recorded
@@ -155,7 +155,7 @@ def judge_queues(source: RowSource, shard: Shard, shared: QueueInput, gold: Gold
     if context.skew is not None:
         rows = {name: day.silver(name, shard, context.skew) for name in BY_QUEUE}
     pulls = _judge_pulls(day, shard, shared, raw, gold)
-    rows = rows | {"pull": with_stated_ends(rows["pull"], context.raw["broker"])}
+    rows = day.with_stated_ends(rows, context.raw["broker"])
     changes, commits, pull = rows["offset_change"], rows["offset_commit"], rows["pull"]
     events = queue_events(changes, commits, pull, small["topic_stats"], facts.groups_with_accepted_commits)
     samples = _clock_samples(day, shard, shared, events)
@@ -207,7 +207,13 @@ def _judge_pulls(day: DayRows, shard: Shard, shared: QueueInput, raw: Frames, go
     )
     judged_suggestions = add_judged(gold, "gold.slave_suggestion", suggestions.filter(of_day))
     starts = queue_start(
-        pull, raw["offset_commit"], raw["offset_lookup"], raw["offset_change"], shared.consumers, new
+        pull,
+        raw["offset_commit"],
+        raw["offset_lookup"],
+        raw["offset_change"],
+        shared.consumers,
+        new,
+        shared.client_versions,
     ).filter(of_day)
     answered = pull_answers(
         pull, tables["broker"], shared.refusal_inputs, raw["offset_change"], shared.reset_evidence
