@@ -97,8 +97,9 @@ class FindingSettings:
         "When the normal processing of one message takes longer.",
     )
     behind_s: int = seconds(
-        180,
-        "a lag that grows for longer while the group advances is reported; a restart or a lost member costs 150 s",
+        120,
+        "a lag that grows for longer while the group advances is reported; ends are polled every 30 s, so it takes four"
+        " steps to tell a trend from a burst",
         "Raise it if bursts of messages last longer.",
     )
     behind_messages: int = setting(

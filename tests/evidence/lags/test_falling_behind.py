@@ -18,7 +18,7 @@ ENDS = {"broker_name": pl.String, "topic": pl.String, "queue_id": pl.Int32}
 ENDS |= {"at": INSTANT, "queue_min_offset": pl.Int64, "queue_max_offset": pl.Int64}
 JUMP = {name: pl.Int32 if name == "queue_id" else pl.String for name in QUEUE} | {"broker_id": pl.Int64}
 JUMP |= {"kind": pl.String, "to_ts": INSTANT}
-RATE, UNTIL_S, BEHIND_S = 4, 1200, 180
+RATE, UNTIL_S, BEHIND_S = 4, 1200, 120
 OffsetAt = Callable[[float], float]
 
 
