@@ -18,13 +18,13 @@ BEFORE = AT - dt.timedelta(seconds=10)
 ROUTE = [("b", 6), ("c", 6)]
 
 
-def broker(broker_id: int, role: str = "ASYNC_MASTER") -> dict[str, Any]:
-    of = {"broker_name": "b", "broker_id": broker_id, "ts": BEFORE, "recording": "r"}
+def broker(broker_id: int, role: str = "ASYNC_MASTER", name: str = "b") -> dict[str, Any]:
+    of = {"broker_name": name, "broker_id": broker_id, "ts": BEFORE, "recording": "r"}
     return of | {"broker_role": role if broker_id == 0 else "SLAVE", "properties": {"brokerRole": role}}
 
 
-def poll(broker_id: int, error: str | None = None) -> dict[str, Any]:
-    return {"broker_name": "b", "broker_id": broker_id, "ts": BEFORE, "error": error, "day": DAY}
+def poll(broker_id: int, error: str | None = None, name: str = "b") -> dict[str, Any]:
+    return {"broker_name": name, "broker_id": broker_id, "ts": BEFORE, "error": error, "day": DAY}
 
 
 def behind(count: int | None) -> dict[str, Any]:
@@ -43,9 +43,22 @@ def exposed(redelivered: int | None = 3) -> dict[str, Any]:
     return {"broker_name": "b", "minute_ts": BEFORE, "day": DAY, "redelivered": redelivered, "unknown_queues": 0}
 
 
+# Its only name server lists the brokers of b alone.
+LISTED = {
+    **{"ts": BEFORE, "day": DAY, "record_id": "r", "namesrv_addr": "ns:1", "error": None, "previous_ts": None},
+    "brokers": [
+        {
+            "broker_name": "b",
+            "cluster": "c",
+            "broker_addrs": [{"key": each, "value": f"h:{each}"} for each in (0, 1)],
+        }
+    ],
+}
+
+
 GOOD: dict[str, list[dict[str, Any]]] = {
-    "silver.broker": [broker(0), broker(1)],
-    "silver.broker_runtime": [poll(0) | {"commit_log_max_offset": 9}, poll(1) | {"commit_log_max_offset": 9}],
+    "silver.broker": [broker(0), broker(1), broker(0, name="c")],
+    "silver.broker_runtime": [*(poll(each) | {"commit_log_max_offset": 9} for each in (0, 1)), poll(0, name="c")],
     "gold.replication": [behind(0)],
     "silver.route": [route(*ROUTE)],
     "gold.failover_exposure": [exposed()],
@@ -84,8 +97,30 @@ FINDING = {
     [
         ({"gold__replication": [behind(7)]}, "slaves", "7 bytes behind: readers would wait"),
         ({"silver__broker_runtime": [poll(0), poll(1, "timeout")]}, "slaves", "no slave of it answers"),
-        ({"silver__broker": [broker(0)], "silver__broker_runtime": [poll(0)]}, "slaves", "it has no slave"),
+        (
+            {
+                "silver__broker": [broker(0), broker(0, name="c")],
+                "silver__broker_runtime": [poll(0), poll(0, name="c")],
+            },
+            "slaves",
+            "it has no slave",
+        ),
         ({"silver__route": [route(("b", 6), ("c", 4))]}, "topics", "nobody could send to 1 topic meanwhile: T"),
+        (
+            {"silver__broker_runtime": [poll(0), poll(1), poll(0, "refused", "c")]},
+            "topics",
+            "meanwhile: T; no answer from, or not listed: c",
+        ),
+        (
+            {"silver__cluster_info": [LISTED]},
+            "topics",
+            "meanwhile: T; no answer from, or not listed: c",
+        ),
+        (
+            {"gold__finding": [FINDING | {"broker_name": "c", "severity": "critical"}]},
+            "partners",
+            "replication_lag eee",
+        ),
         ({"gold__finding": [FINDING]}, "findings", "1 finding about it open: replication_lag eeeeeeee"),
         ({"silver__broker_runtime": [poll(0, "refused"), poll(1)]}, "answers", "down or does not answer"),
     ],
@@ -101,6 +136,7 @@ def test_each_reason_to_say_no(tmp_path, tables, name, says):
     [
         ({"gold__replication": [behind(None)]}, "slaves"),
         ({"silver__broker_runtime": []}, "answers"),
+        ({"silver__broker_runtime": [poll(0), poll(1)]}, "topics"),
         ({"silver__route": []}, "topics"),
         ({"gold__failover_exposure": []}, "offsets"),
         ({"gold__failover_exposure": [exposed(None)]}, "offsets"),

@@ -54,14 +54,16 @@ class Readiness:
 
 def readiness(recorded: Recorded, broker_name: str, broker_id: int, at: dt.datetime) -> Readiness | None:
     """Return whether a broker could be restarted at ``at``; None if nothing is known of it."""
-    brokers = brokers_at(recorded, at, broker_name).to_dicts()
-    mine = next((row for row in brokers if row["broker_id"] == broker_id), None)
+    brokers = brokers_at(recorded, at).to_dicts()
+    namesakes = [row for row in brokers if row["broker_name"] == broker_name]
+    mine = next((row for row in namesakes if row["broker_id"] == broker_id), None)
     if mine is None:
         return None
-    others = [row for row in brokers if row["broker_id"] != broker_id]
+    others = [row for row in namesakes if row["broker_id"] != broker_id]
+    masters = {row["broker_name"]: _takes_sends(row) for row in brokers if row["broker_id"] == MASTER_ID}
     checks = [_answers(mine)]
     if broker_id == MASTER_ID:
-        checks += [_slaves(others), _exposure(recorded, broker_name, at), *_topics(recorded, broker_name, at)]
+        checks += [_slaves(others), _exposure(recorded, broker_name, at), *_topics(recorded, broker_name, at, masters)]
     else:
         checks += _copies(recorded, broker_name, broker_id, others, at)
     checks.append(_findings(recorded, broker_name, at))
@@ -77,6 +79,11 @@ def _answers(mine: dict[str, Any]) -> Check:
         listed = f"{mine['listed_by']} of {mine['name_servers']} name servers"
         return Check("answers", NO, f"only {listed} list it: clients of the others already lack it")
     return Check("answers", YES, f"it answered at {mine['answered_ts']:%H:%M:%S} UTC")
+
+
+def _takes_sends(master: dict[str, Any]) -> bool | None:
+    """Return whether a master answers and a name server lists it; None if nobody asked it lately."""
+    return False if master["listed_by"] == 0 else master["up"]
 
 
 def _slaves(slaves: list[dict[str, Any]]) -> Check:
@@ -111,15 +118,21 @@ def _exposure(recorded: Recorded, broker_name: str, at: dt.datetime) -> Check:
     return Check("offsets", YES, text)
 
 
-def _topics(recorded: Recorded, broker_name: str, at: dt.datetime) -> list[Check]:
-    """Return whether producers have another master for each topic, and which groups own queues there."""
+def _topics(recorded: Recorded, broker_name: str, at: dt.datetime, masters: dict[str, bool | None]) -> list[Check]:
+    """Return whether producers have another master for each topic, and which groups own queues there.
+
+    ``masters``: by broker name, whether it takes sends. A route may still name a master that is down.
+    """
     routes = recorded.before("silver.route", "ts", at, dt.timedelta(days=1)).filter(pl.col("queue_datas").is_not_null())
     last = routes.sort("ts", "record_id").group_by("topic").last().select("topic", "queue_datas").collect()
     takers: dict[str, set[str]] = {}
     for topic, queue_datas in last.rows():
         if not is_made_by_brokers(topic):
             takers[topic] = {each["broker_name"] for each in queue_datas if is_writeable(each["perm"])}
-    alone = sorted(topic for topic, brokers in takers.items() if brokers == {broker_name})
+    others = {topic: names - {broker_name} for topic, names in takers.items() if broker_name in names}
+    living = {topic: {masters.get(name) for name in names} for topic, names in others.items()}
+    alone = sorted(topic for topic, taken in living.items() if taken <= {False})
+    unknown = sorted(topic for topic, taken in living.items() if True not in taken and None in taken)
     queues = without_retry_topics(queues_at(recorded, at)).filter(
         (pl.col("broker_name") == broker_name) & (pl.col("owners").list.len() > 0)
     )
@@ -131,8 +144,18 @@ def _topics(recorded: Recorded, broker_name: str, at: dt.datetime) -> list[Check
         return [Check("topics", UNDETERMINED, why), owners]
     if alone:
         why = f"nobody could send to {counted(len(alone), 'topic')} meanwhile{_names(alone)}"
+        down = sorted({name for topic in alone for name in others[topic]})
+        why += f"; no answer from, or not listed: {', '.join(down)}" if down else ""
         return [Check("topics", NO, why), owners]
-    return [Check("topics", YES, "each topic can be sent to on another master"), owners]
+    if unknown:
+        why = f"nobody asked the other masters of {counted(len(unknown), 'topic')} lately{_names(unknown)}"
+        return [Check("topics", UNDETERMINED, why), owners]
+    partners = sorted({name for names in others.values() for name in names})
+    return [
+        Check("topics", YES, "each topic can be sent to on another master"),
+        owners,
+        *_partners(recorded, partners, at),
+    ]
 
 
 def _copies(
@@ -168,6 +191,16 @@ def _findings(recorded: Recorded, broker_name: str, at: dt.datetime) -> Check:
         return Check("findings", YES, "no finding about it is open")
     named = [f"{row['kind']} {row['finding_id'][:8]}" for row in found.to_dicts()]
     return Check("findings", NO, f"{counted(len(named), 'finding')} about it open{_names(named)}")
+
+
+def _partners(recorded: Recorded, partners: list[str], at: dt.datetime) -> list[Check]:
+    """Return a check if a master that would take the sends has a critical finding."""
+    grave = (pl.col("severity") == "critical") & pl.col("broker_name").is_in(partners)
+    rows = findings_at(recorded, at).filter(grave).to_dicts()
+    if not rows:
+        return []
+    named = [f"{row['kind']} {row['finding_id'][:8]} of {row['broker_name']}" for row in rows]
+    return [Check("partners", NO, f"a master that would take the sends has a critical finding{_names(named)}")]
 
 
 def _names(names: list[str]) -> str:
