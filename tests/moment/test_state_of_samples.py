@@ -10,6 +10,7 @@ import pytest
 from moment.plain_reading import PlainReading
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.moment.instant import Recorded, recorded
+from mqreplay.moment.members import members_at
 from mqreplay.moment.queues import committed_at, owners_at
 from mqreplay.moment.state import State, state_at
 from tests_shared import SAMPLE
@@ -41,7 +42,7 @@ def test_owners_offsets_and_members_are_those_of_the_files(sample):
         assert {queue: set(held) for queue, held in owners.items()} == files.owners(ms), at
         committed = by_queue(committed_at(night, at).collect().to_dicts(), "committed")
         assert committed == files.committed(ms), at
-        there = night.spans("gold.member", at, ends_in=True).select("consumer_group", "client_id").collect().rows()
+        there = members_at(night, at).select("consumer_group", "client_id").rows()
         assert set(there) == files.members(ms), at
         owned, offsets, members = owned + len(owners), offsets + len(committed), members + len(there)
     assert min(owned, offsets, members) > MOMENTS  # moments at which there is something to compare

@@ -12,6 +12,7 @@ from mqreplay.evidence.members.membership import MEMBER
 from mqreplay.evidence.time_spans import INSTANT
 from mqreplay.moment.brokers import BROKER, settings_of
 from mqreplay.moment.instant import Recorded
+from mqreplay.moment.members import goes_on
 
 COLUMNS: Final[dict[str, pl.DataType]] = {
     "ts": INSTANT,
@@ -71,16 +72,11 @@ def _member_changes(recorded: Recorded, since: dt.datetime, until: dt.datetime) 
     joined = recorded.between("gold.member", "from_ts", since, until).select(
         *MEMBER, pl.col("from_ts").alias("ts"), pl.lit("joined the group").alias("what"), NO_CAUSE
     )
-    left = recorded.between("gold.member", "to_ts", since, until).filter(~_goes_on(recorded))
+    left = recorded.between("gold.member", "to_ts", since, until).filter(~goes_on(recorded))
     how = pl.col("ended").replace_strict(HOW, default=None, return_dtype=pl.String).alias("cause")
     gone = left.select(*MEMBER, pl.col("to_ts").alias("ts"), pl.lit("left the group").alias("what"), how)
     rows = pl.concat([joined, gone]).filter(NOT_CUT)
     return rows.with_columns(pl.lit("member").alias("change")).collect()
-
-
-def _goes_on(recorded: Recorded) -> pl.Expr:
-    """Return whether a session of gold.member ends only because the recording does."""
-    return (pl.col("ended") == SILENT) & (pl.col("to_ts") >= recorded.last - SOON)
 
 
 def _owner_changes(recorded: Recorded, since: dt.datetime, until: dt.datetime, members: pl.DataFrame) -> pl.DataFrame:
@@ -90,7 +86,7 @@ def _owner_changes(recorded: Recorded, since: dt.datetime, until: dt.datetime, m
         *queue, pl.col("from_ts").alias("ts"), pl.lit("took").alias("did")
     )
     # What a client holds at the end of the recording it does not release.
-    lasting = recorded.between("gold.member", "to_ts", since, until).filter(_goes_on(recorded)).select(*MEMBER, "to_ts")
+    lasting = recorded.between("gold.member", "to_ts", since, until).filter(goes_on(recorded)).select(*MEMBER, "to_ts")
     ended = recorded.between("gold.queue_owner", "to_ts", since, until).join(lasting, [*MEMBER, "to_ts"], how="anti")
     released = ended.select(*queue, pl.col("to_ts").alias("ts"), pl.lit("released").alias("did"))
     moved = pl.concat([taken, released]).filter(NOT_CUT).collect()

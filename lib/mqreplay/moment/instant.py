@@ -52,14 +52,13 @@ class Recorded:
         rows = self.warehouse.read(name, RowFilter(self.cluster, between=(since.date(), until.date())))
         return rows.filter((pl.col(ts) > since) & (pl.col(ts) <= until))
 
-    def spans(self, name: str, at: dt.datetime, *, ends_in: bool = False) -> pl.LazyFrame:
-        """Return the cluster's rows of a table of spans (from_ts, to_ts) that hold ``at``.
+    def begun(self, name: str, at: dt.datetime) -> pl.LazyFrame:
+        """Return the rows of a table of spans (from_ts, to_ts) that began on the day of ``at`` and not after it.
 
-        A span is open at its end unless ``ends_in``. Rows of spans are cut at midnight.
+        Rows of spans are cut at midnight.
         """
         rows = self.warehouse.read(name, RowFilter(self.cluster, days=frozenset({at.date()})))
-        until = pl.col("to_ts") >= at if ends_in else pl.col("to_ts") > at
-        return rows.filter((pl.col("from_ts") <= at) & until)
+        return rows.filter(pl.col("from_ts") <= at)
 
     def _last_at(self, text: str) -> dt.datetime | None:
         try:

@@ -7,9 +7,11 @@ from typing import Final
 
 import polars as pl
 
+from mqreplay.decisions.member import SILENT
 from mqreplay.evidence.members.membership import MEMBER, consumer_groups
 from mqreplay.moment.instant import Recorded
 
+LAST_SIGN: Final = dt.timedelta(seconds=60)  # two heartbeats: the last sign of life of a client that goes on
 COLUMNS: Final = (
     *(
         *MEMBER,
@@ -30,11 +32,17 @@ def members_at(recorded: Recorded, at: dt.datetime, group: str | None = None) ->
     ``strategy`` is that of the client's last rebalance, ``queues`` the number of queues that it computed for itself
     then, of all its topics, at ``computed_ts``; null where none was recorded.
     """
-    sessions = recorded.spans("gold.member", at, ends_in=True)
+    held = pl.col("to_ts") >= at
+    sessions = recorded.begun("gold.member", at).filter(held | goes_on(recorded))
     chosen = (sessions if group is None else sessions.filter(pl.col("consumer_group") == group)).collect()
     since = chosen.group_by(MEMBER).agg(pl.col("from_ts").min().alias("member_since"), pl.col("shares_queues").all())
     known = since.join(_stated(recorded, at), MEMBER, how="left").join(_computed(recorded, at), MEMBER, how="left")
     return known.select(COLUMNS).sort(MEMBER)
+
+
+def goes_on(recorded: Recorded) -> pl.Expr:
+    """Return whether a session of gold.member ends only because the recording does."""
+    return (pl.col("ended") == SILENT) & (pl.col("to_ts") >= recorded.last - LAST_SIGN)
 
 
 def _stated(recorded: Recorded, at: dt.datetime) -> pl.DataFrame:

@@ -16,6 +16,7 @@ from mqreplay.evidence.brokers.broker_descriptions import has_store_plug_in
 from mqreplay.evidence.members.membership import MEMBER
 from mqreplay.evidence.offsets.queue_events import accepted_commits
 from mqreplay.moment.instant import Recorded
+from mqreplay.moment.members import goes_on
 
 GROUP_QUEUE: Final = ["consumer_group", *QUEUE]
 COLUMNS: Final = (
@@ -54,7 +55,11 @@ def _of(rows: pl.LazyFrame, group: str | None) -> pl.DataFrame:
 
 def owners_at(recorded: Recorded, at: dt.datetime) -> pl.LazyFrame:
     """Return the owners of each queue: consumer_group, broker_name, topic, queue_id, owners, owned_since, owned_by."""
-    held = recorded.spans("gold.queue_owner", at)
+    begun = recorded.begun("gold.queue_owner", at)
+    # A client that goes on after the recording still holds what it held at its last sign of life.
+    sessions = recorded.begun("gold.member", at).filter(goes_on(recorded)).select(*MEMBER, "to_ts")
+    going_on = begun.filter(pl.col("to_ts") <= at).join(sessions, [*MEMBER, "to_ts"], how="semi")
+    held = pl.concat([begun.filter((pl.col("to_ts") > at) | (pl.col("to_ts") >= recorded.last)), going_on])
     return held.group_by(GROUP_QUEUE).agg(
         pl.col("client_id").unique().sort().alias("owners"),
         pl.col("from_ts").min().alias("owned_since"),
@@ -150,7 +155,7 @@ def suggestions_at(recorded: Recorded, at: dt.datetime) -> pl.LazyFrame:
 def locks_at(recorded: Recorded, at: dt.datetime) -> pl.LazyFrame:
     """Return the client whose lock of a queue is valid: locked_by (RebalanceLockManager, 60 s)."""
     lock = recorded.before("silver.lock", "ts", at, LOCKS_REACH).collect()
-    day = recorded.spans("gold.member", at, ends_in=True).select(*MEMBER, "from_ts", "to_ts").collect()
+    day = recorded.begun("gold.member", at).filter(pl.col("to_ts") >= at).select(*MEMBER, "from_ts", "to_ts").collect()
     held = lock_intervals(lock, day).filter((pl.col("from_ts") <= at) & (pl.col("to_ts") > at))
     return held.lazy().group_by(KEY).agg(pl.col("client_id").last().alias("locked_by"))
 
