@@ -13,7 +13,7 @@ from mqreplay.decisions.replication import replication
 from mqreplay.evidence import client_clocks
 from mqreplay.evidence.brokers.broker_outages import failovers_of_shard
 from mqreplay.evidence.brokers.full_disks import full_disks
-from mqreplay.evidence.brokers.listed_brokers import CHANGES, UNLISTED
+from mqreplay.evidence.brokers.listed_brokers import CHANGES, SILENT, UNLISTED
 from mqreplay.evidence.brokers.slave_configs import DRIFT
 from mqreplay.evidence.brokers.slave_reads import slave_reads
 from mqreplay.evidence.lags.falling_behind import falling_behind_of_shard
@@ -63,6 +63,7 @@ LIMITS = Limits(
     lost_s=LOST_S,
     stuck_s=60,
     behind_messages=100,
+    down_s=10,
     failed_over_s=60,
     duplicate_warn_messages=0,
     retry_warn_messages=5,
@@ -81,7 +82,15 @@ LIMITS = Limits(
 NAMES = {
     *("offset_rewind", "offset_jump", "offset_reset", "stuck_queue", "orphan_queue", "double_owned_queue"),
     *("lag_grows", "idle_consumer", "uneven_allocation", "strategy_conflict", "subscription_conflict", "consumer_lost"),
-    *("broker_unlisted", "master_changed", "slave_config_drift", "revive_lag", "pop_order_blocked"),
+    *(
+        "broker_unlisted",
+        "master_changed",
+        "broker_moved",
+        "name_server_down",
+        "slave_config_drift",
+        "revive_lag",
+        "pop_order_blocked",
+    ),
     *("broker_down", "failover_pull", "slave_pull", "stale_slave_offsets", "offset_beyond_max", "retry_growth"),
     *(
         "dead_letter",
@@ -160,6 +169,7 @@ def evidence_of(**silver: list[dict]) -> FindingEvidence:
         outages=pl.DataFrame(silver.get("outages", []), OUTAGES),
         unlisted=pl.DataFrame(silver.get("unlisted", []), UNLISTED),
         master_changes=pl.DataFrame(silver.get("master_changes", []), CHANGES),
+        name_server_outages=pl.DataFrame(silver.get("name_server_outages", []), SILENT),
         full_disks=full_disks(table("broker_runtime")),
         stale_routes=table("listed_route", "gold"),
         expired_pulls=table("rebalance_step", "gold"),

@@ -46,7 +46,7 @@ TOPICS: Mapping[str, tuple[str, ...]] = {
     "Topics, clocks and files": ("queue_count_changed", "clock_skew", "torn_snapshot"),
     OTHER: (
         *("negative_offset", "lag_grows", "revive_lag", "pop_order_blocked", "duplicate_client_id"),
-        *("broker_unlisted", "master_changed", "slave_config_drift"),
+        *("broker_unlisted", "master_changed", "broker_moved", "name_server_down", "slave_config_drift"),
     ),
 }
 ANY_EVIDENCE = "**Required evidence.** No single kind of file is required: several kinds show it."

@@ -57,6 +57,7 @@ class FindingEvidence:
     outages: pl.DataFrame  # broker_outages
     unlisted: pl.DataFrame  # listed_brokers.unlisted_brokers, for long
     master_changes: pl.DataFrame  # listed_brokers.master_changes
+    name_server_outages: pl.DataFrame  # listed_brokers.name_server_outages
     full_disks: pl.DataFrame
     expired_pulls: pl.DataFrame  # rows of gold.rebalance_step with expired queues
     stale_routes: pl.DataFrame  # rows of gold.listed_route that differ

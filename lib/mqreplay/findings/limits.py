@@ -19,6 +19,7 @@ class Limits:
     lost_s: int
     stuck_s: int
     behind_messages: int
+    down_s: int
     failed_over_s: int
     duplicate_warn_messages: int
     retry_warn_messages: int

@@ -29,14 +29,18 @@ def brokers_at(recorded: Recorded, at: dt.datetime, broker: str | None = None) -
     """Return one row for each broker: COLUMNS.
 
     ``up``: true if it answered the last poll, false if that poll failed or the broker was down (finding broker_down),
-    null if nobody asked within 90 s. ``listed_by``: how many of ``name_servers`` had it in their last answer.
+    null if nobody asked within 90 s. ``listed_by``: how many of ``name_servers`` had it in their last answer; one whose
+    last poll failed lists nothing that is known. Null if none of them answered.
     """
     known = _described(recorded, at).join(_polled(recorded, at), BROKER, how="full", coalesce=True)
-    listed = _listed(recorded, at)
-    servers = listed.select(pl.col("name_servers").max()).item() if len(listed) else None
-    both = known.join(listed.drop("name_servers"), BROKER, how="left").with_columns(
+    answers = _name_server_answers(recorded, at)
+    silent = silent_name_servers(recorded, at)
+    listed = _listed(answers.filter(~pl.col("namesrv_addr").is_in(silent).fill_null(value=False)), at)
+    servers = answers["namesrv_addr"].n_unique() or None
+    is_known = servers is not None and len(silent) < servers
+    both = known.join(listed, BROKER, how="left").with_columns(
         pl.lit(servers, pl.Int64).alias("name_servers"),
-        pl.when(pl.lit(servers is not None)).then(pl.col("listed_by").fill_null(0)).alias("listed_by"),
+        pl.when(pl.lit(is_known)).then(pl.col("listed_by").fill_null(0)).alias("listed_by"),
     )
     ended = both.join(_replicated(recorded, at), BROKER, how="left").join(_down(recorded, at), BROKER, how="left")
     up = pl.when(pl.col("is_down").fill_null(value=False)).then(False).otherwise("answered")
@@ -79,17 +83,21 @@ def _polled(recorded: Recorded, at: dt.datetime) -> pl.DataFrame:
     return by_broker.with_columns(lately.alias("answered")).drop("asked_ts").collect()
 
 
-def _listed(recorded: Recorded, at: dt.datetime) -> pl.DataFrame:
-    """Return by how many name servers each broker was listed: listed_by, name_servers."""
-    answers = recorded.before("silver.cluster_info", "ts", at, dt.timedelta(days=1)).collect()
-    last = listed_brokers(answers, at).filter(pl.col("to_ts") >= at)
-    servers = pl.lit(last["namesrv_addr"].n_unique() or None, pl.Int64).alias("name_servers")
-    known = last.filter(pl.col("broker_name").is_not_null())
-    return (
-        known.group_by(BROKER)
-        .agg(pl.col("namesrv_addr").n_unique().cast(pl.Int64).alias("listed_by"))
-        .with_columns(servers)
-    )
+def silent_name_servers(recorded: Recorded, at: dt.datetime) -> list[str]:
+    """Return the name servers whose last poll failed."""
+    answers = _name_server_answers(recorded, at).drop_nulls("namesrv_addr")
+    last = answers.sort("ts", "record_id").group_by("namesrv_addr").last()
+    return sorted(last.filter(pl.col("error").is_not_null())["namesrv_addr"])
+
+
+def _name_server_answers(recorded: Recorded, at: dt.datetime) -> pl.DataFrame:
+    return recorded.before("silver.cluster_info", "ts", at, dt.timedelta(days=1)).collect()
+
+
+def _listed(answers: pl.DataFrame, at: dt.datetime) -> pl.DataFrame:
+    """Return by how many name servers each broker was listed: listed_by."""
+    last = listed_brokers(answers, at).filter((pl.col("to_ts") >= at) & pl.col("broker_name").is_not_null())
+    return last.group_by(BROKER).agg(pl.col("namesrv_addr").n_unique().cast(pl.Int64).alias("listed_by"))
 
 
 def _replicated(recorded: Recorded, at: dt.datetime) -> pl.DataFrame:

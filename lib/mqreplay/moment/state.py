@@ -9,7 +9,7 @@ from typing import Any, Final
 import polars as pl
 
 from mqreplay.lake.plain_rows import plain_rows
-from mqreplay.moment.brokers import brokers_at, settings_at
+from mqreplay.moment.brokers import brokers_at, settings_at, silent_name_servers
 from mqreplay.moment.instant import Recorded
 from mqreplay.moment.members import members_at
 from mqreplay.moment.queues import queues_at, without_retry_topics
@@ -72,7 +72,8 @@ def state_at(recorded: Recorded, at: dt.datetime, group: str | None = None, brok
     if group is not None:
         findings = findings.filter(pl.col("consumer_group").is_null() | (pl.col("consumer_group") == group))
     brokers = brokers_at(recorded, at, broker)
-    unknown = _unknown(brokers, members, queues) + _gaps(recorded, at, group)
+    silent = [f"what name server {addr} lists: its last poll failed" for addr in silent_name_servers(recorded, at)]
+    unknown = silent + _unknown(brokers, members, queues) + _gaps(recorded, at, group)
     settings = settings_at(recorded, at, broker)
     groups = groups_of(members, queues)
     return State(recorded.cluster, at, brokers, settings, groups, members, queues, findings, unknown)

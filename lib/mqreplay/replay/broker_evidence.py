@@ -9,7 +9,13 @@ import polars as pl
 
 from mqreplay.evidence.brokers.broker_outages import broker_outages, restarts
 from mqreplay.evidence.brokers.failovers import Failover, failovers
-from mqreplay.evidence.brokers.listed_brokers import listed_brokers, master_changes, unlisted_brokers, until_listed
+from mqreplay.evidence.brokers.listed_brokers import (
+    listed_brokers,
+    master_changes,
+    name_server_outages,
+    unlisted_brokers,
+    until_listed,
+)
 from mqreplay.findings.broker_lists import long_unlisted
 from mqreplay.replay.context import ReplayContext
 from mqreplay.replay.member_evidence import recorder_ran
@@ -24,6 +30,7 @@ class BrokerEvidence:
     restarts: pl.DataFrame
     unlisted: pl.DataFrame
     master_changes: pl.DataFrame
+    name_server_outages: pl.DataFrame
     lists: pl.DataFrame
     failovers: list[Failover]
 
@@ -33,9 +40,10 @@ def broker_evidence(
     queues: QueueResult,
     polled_runtime: pl.DataFrame,
     cluster_info: pl.DataFrame,
+    holes: pl.DataFrame,
     recorded_until: dt.datetime | None,
 ) -> BrokerEvidence:
-    """Return the outages of brokers. ``polled_runtime`` are the polls of brokers without what holes hide."""
+    """Return the outages of brokers. ``polled_runtime`` are the polls of brokers without what ``holes`` hide."""
     limits, runtime = context.settings.findings, context.raw["broker_runtime"]
     outages = broker_outages(
         polled_runtime,
@@ -56,6 +64,7 @@ def broker_evidence(
         restarts(runtime),
         unlisted,
         changes,
+        name_server_outages(cluster_info, holes),
         lists,
         failovers(outages, changes, lists, runtime, context.raw["broker"], end),
     )

@@ -126,6 +126,7 @@ def finding_evidence(
         outages=brokers.outages,
         unlisted=brokers.unlisted,
         master_changes=brokers.master_changes,
+        name_server_outages=brokers.name_server_outages,
         full_disks=full_disks(runtime),
         stale_routes=by_driver.listed_route.filter(pl.col("judgement") == "differ"),
         failover_steps=by_driver.failover_step,

@@ -242,7 +242,9 @@ class Replay:
         cluster_info = rows.silver("cluster_info")
         clients = member_evidence(rows, context, facts, queues, cluster_info)
         polled, owners, unshared = clients.polled, clients.owners, clients.unshared_groups
-        brokers = broker_evidence(context, queues, polled.broker_runtime, cluster_info, recorded.recorded_until)
+        brokers = broker_evidence(
+            context, queues, polled.broker_runtime, cluster_info, polled.holes, recorded.recorded_until
+        )
         has_pushes = "server_requests" not in recorded.missing
         breaks = break_evidence(context, queues, brokers, clients, has_pushes)
         continuity = rows.with_before("gold.offset_continuity", "to_ts", breaks.breaks)

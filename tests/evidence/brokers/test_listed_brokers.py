@@ -9,9 +9,15 @@ import polars as pl
 import pytest
 
 from mqreplay.evidence.brokers.broker_outages import restarts
-from mqreplay.evidence.brokers.listed_brokers import listed_brokers, master_changes, unlisted_brokers, until_listed
+from mqreplay.evidence.brokers.listed_brokers import (
+    listed_brokers,
+    master_changes,
+    name_server_outages,
+    unlisted_brokers,
+    until_listed,
+)
 from mqreplay.evidence.time_spans import INSTANT
-from mqreplay.findings.broker_lists import long_unlisted, master_findings, unlisted_findings
+from mqreplay.findings.broker_lists import long_unlisted, master_findings, name_server_findings, unlisted_findings
 from silver_moments import at
 from silver_rows import rows
 
@@ -26,6 +32,10 @@ def answer(seconds: float, addresses: Mapping[int, str], before: float | None = 
     return {"ts": at(seconds), "namesrv_addr": server, "brokers": brokers, "previous_ts": previous} | {
         "record_id": f"{server}{seconds}"
     }
+
+
+def failure(seconds: float, before: float | None = None, server: str = "n:1") -> Row:
+    return answer(seconds, {}, before, server) | {"brokers": None, "error": "connection refused"}
 
 
 def poll(seconds: float, address: str = A, broker_id: int = 0, end: int | None = None, **differs: object) -> Row:
@@ -118,3 +128,70 @@ def test_a_master_that_comes_back_at_its_address_did_not_change() -> None:
 def test_a_broker_started_again_where_its_boot_time_is_later() -> None:
     polls = [poll(0, boot_ts=at(-100)), poll(5, boot_ts=at(-100)), poll(20, boot_ts=at(10)), poll(25, boot_ts=at(10))]
     assert restarts(runtime(polls)).rows() == [("b", 0, at(5))]
+
+
+@pytest.mark.parametrize(
+    ("polls", "moved"),
+    [
+        ([poll(45, A, end=900), poll(62, B, end=920)], True),
+        ([], True),  # of one host
+        ([poll(45, A, end=900), poll(62, B, end=10)], False),  # another store
+        ([poll(45, A, end=900), poll(50, B, 1, end=900), poll(62, B, end=920)], False),  # a replica
+        ([poll(45, A, end=900), poll(62, B, end=920), poll(70, A, end=930)], False),  # both go on
+    ],
+)
+def test_a_broker_that_comes_back_at_another_address_moved(polls: list[Row], moved: bool) -> None:
+    changes = master_changes(lists_of([answer(0, {0: A}), answer(60, {0: B}, before=55)]), runtime(polls))
+    (row,) = master_findings(changes, "c").to_dicts()
+    assert (row["kind"] == "broker_moved") is moved
+    assert not moved or row["summary"] == "The master of b moved from h:1 to h:2 within 5 s."
+
+
+def test_a_master_of_another_host_whose_log_is_not_known_did_not_move() -> None:
+    changes = master_changes(lists_of([answer(0, {0: A}), answer(60, {0: "i:1"})]), runtime([]))
+    assert master_findings(changes, "c")["kind"].to_list() == ["master_changed"]
+
+
+def silent(answers: list[Row], hole: tuple[int, int] | None = None) -> list[Row]:
+    spans = [] if hole is None else [(at(hole[0]), at(hole[1]))]
+    holes = pl.DataFrame(spans, {"from_ts": INSTANT, "to_ts": INSTANT}, orient="row")
+    outages = name_server_outages(rows("silver.cluster_info", {}, answers), holes)
+    return name_server_findings(outages, "c", 10).to_dicts()
+
+
+def test_a_name_server_that_dies_while_another_answers() -> None:
+    other = [answer(0, {0: A}, server="n:2"), answer(200, {0: A}, 190, server="n:2")]
+    (row,) = silent([answer(0, {0: A}), failure(60, 50), failure(120, 110), *other])
+    assert (row["kind"], row["severity"], row["from_ts"], row["to_ts"]) == (
+        *("name_server_down", "warning"),
+        *(at(60), at(120)),
+    )
+    assert row["summary"] == (
+        "Name server n:1 did not answer for 60 s; 1 other name server answered. It did not answer the last poll."
+    )
+    assert row["evidence_count"] == 2
+
+
+def test_a_name_server_that_is_alone_and_comes_back() -> None:
+    (row,) = silent([answer(0, {0: A}), failure(60, 50), answer(100, {0: A}, 90)])
+    assert (row["severity"], row["to_ts"]) == ("critical", at(100))
+    assert row["summary"] == "Name server n:1 did not answer for 40 s; no other name server answered."
+
+
+def test_one_poll_that_fails_and_polls_in_a_hole_of_the_recorder_are_no_outage() -> None:
+    assert silent([answer(0, {0: A}), failure(60, 50), answer(70, {0: A}, 60)]) == []
+    assert silent([answer(0, {0: A}), failure(60, 50), failure(120, 110)], (55, 130)) == []
+
+
+def test_an_answer_counts_until_the_next_poll_fails() -> None:
+    answers = [answer(0, {0: A}), failure(60, 50), answer(120, {0: A}, 110)]
+    assert lists_of(answers).select("from_ts", "to_ts", "before_ts").rows() == [
+        (at(0), at(60), None),
+        (at(120), at(END), at(50)),
+    ]
+    assert unlisted(answers, POLLS).is_empty()
+
+
+def test_a_name_server_that_comes_back_without_a_broker_lists_it_no_more_from_then_on() -> None:
+    found = unlisted([answer(0, {0: A}), failure(60, 50), answer(120, {}, 110), answer(180, {0: A}, 170)], POLLS)
+    assert found.rows() == [("b", 0, A, at(120), at(120), at(180), True)]

@@ -2,6 +2,7 @@
 
 A client learns of a broker from the routes of name servers alone, so it loses one that is not listed, however well it
 answers. A broker registers every 30 s at each name server that it knows (BrokerController#registerBrokerAll).
+An answer of a name server counts until its next poll fails: what it lists then is not known.
 """
 
 from __future__ import annotations
@@ -35,6 +36,15 @@ UNLISTED: dict[str, pl.DataType] = {
     "to_ts": INSTANT,
     "is_listed_again": pl.Boolean(),
 }
+SILENT: dict[str, pl.DataType] = {
+    "namesrv_addr": pl.String(),
+    "from_ts": INSTANT,
+    "failed_ts": INSTANT,  # the last poll that is known to have failed
+    "to_ts": INSTANT,
+    "ends": pl.Boolean(),  # it answered again
+    "others": pl.Int64(),  # other name servers that answered meanwhile
+    "record_ids": pl.List(pl.String()),
+}
 CHANGES: dict[str, pl.DataType] = {
     "broker_name": pl.String(),
     "from_ts": INSTANT,  # the last instant at which the old master was listed
@@ -42,27 +52,29 @@ CHANGES: dict[str, pl.DataType] = {
     "old_addr": pl.String(),
     "new_addr": pl.String(),
     "lacked": pl.Int64(),  # bytes of the old master's log that the new one had not copied; null: not known
+    "moved": pl.Boolean(),  # the same broker at another address
     "record_id": pl.String(),  # of the answer that lists the new master
 }
 
 
 def listed_brokers(cluster_info: pl.DataFrame, until: dt.datetime | None) -> pl.DataFrame:
-    """Return each broker that a name server's answer lists, while the answer is its latest.
+    """Return each broker that a name server's answer lists, until its next answer, or its next poll that fails.
 
     Columns: namesrv_addr, from_ts, to_ts, broker_name, broker_id, broker_addr, before_ts, record_id.
 
     ``cluster_info`` is silver.cluster_info; ``until`` is the recording's last instant. An answer without brokers has a
     row whose broker is null.
     """
-    answered = cluster_info.filter(pl.col("error").is_null() & pl.col("brokers").is_not_null()).sort("ts", "record_id")
-    following = pl.col("ts").shift(-1).over("namesrv_addr")
+    by = "namesrv_addr"
+    following = pl.coalesce(pl.col("ts").shift(-1).over(by), pl.max_horizontal("ts", pl.lit(until, INSTANT)))
+    asked = cluster_info.sort("ts", "record_id").with_columns(
+        following.alias("to_ts"), pl.col("previous_ts").shift(-1).over(by).alias("valid_ts")
+    )
+    answered = asked.filter(pl.col("error").is_null() & pl.col("brokers").is_not_null())
+    is_first = pl.int_range(pl.len()).over(by) == 0
+    before = pl.when(is_first).then("previous_ts").otherwise(pl.col("valid_ts").shift(1).over(by))
     spans = answered.select(
-        "namesrv_addr",
-        pl.col("ts").alias("from_ts"),
-        pl.coalesce(following, pl.max_horizontal("ts", pl.lit(until, INSTANT))).alias("to_ts"),
-        "brokers",
-        pl.col("previous_ts").alias("before_ts"),
-        "record_id",
+        by, pl.col("ts").alias("from_ts"), "to_ts", "brokers", before.alias("before_ts"), "record_id"
     )
     brokers = spans.with_columns(pl.col("brokers").cast(BROKERS)).explode("brokers", empty_as_null=True)
     each = brokers.unnest("brokers").explode("broker_addrs", empty_as_null=True)
@@ -84,6 +96,9 @@ def unlisted_brokers(broker_runtime: pl.DataFrame, lists: pl.DataFrame) -> pl.Da
     answers = broker_runtime.filter(pl.col("error").is_null() & pl.col("broker_addr").is_not_null())
     polled = answers.select(*BROKER, "broker_addr", "ts").unique()
     listed = _merged(lists.filter(pl.col("broker_addr").is_not_null())).sort("since")
+    answering = _merged(lists.with_columns(pl.lit("").alias("broker_addr"))).select(
+        pl.col("since").alias("known_ts"), pl.col("until").alias("known_until")
+    )
     last = polled.sort("ts").join_asof(listed, left_on="ts", right_on="since", by="broker_addr", check_sortedness=False)
     nearest = last.sort("ts").join_asof(
         listed.select("broker_addr", pl.col("since").alias("again_ts")),
@@ -94,7 +109,12 @@ def unlisted_brokers(broker_runtime: pl.DataFrame, lists: pl.DataFrame) -> pl.Da
         check_sortedness=False,
     )
     # An answer is valid until the next one: a broker that vanished was last listed until the new answer.
-    missing = nearest.filter(pl.col("until").is_not_null() & (pl.col("ts") >= pl.col("until")))
+    known = nearest.sort("ts").join_asof(
+        answering.sort("known_ts"), left_on="ts", right_on="known_ts", check_sortedness=False
+    )
+    missing = known.filter((pl.col("ts") >= pl.col("until")) & (pl.col("ts") < pl.col("known_until"))).with_columns(
+        pl.max_horizontal("until", "known_ts")
+    )
     sessions = with_session(missing, [*BROKER, "broker_addr", "until"], "ts", "ts", ANSWERED_EACH_S)
     found = sessions.group_by(*BROKER, "broker_addr", "until", "session").agg(
         pl.col("ts").min().alias("answered_ts"), pl.col("ts").max().alias("last_ts"), pl.col("again_ts").last()
@@ -123,6 +143,46 @@ def until_listed(outages: pl.DataFrame, unlisted: pl.DataFrame) -> pl.DataFrame:
     return joined.with_columns(pl.coalesce("listed_ts", "to_ts").alias("to_ts")).select(outages.columns)
 
 
+def name_server_outages(cluster_info: pl.DataFrame, holes: pl.DataFrame) -> pl.DataFrame:
+    """Return the times in which a name server did not answer: from its first poll that failed to its next answer.
+
+    Columns: those of SILENT. Polls in ``holes`` of the recorder count for nothing. Without a later answer an outage
+    ends with the last poll that failed.
+    """
+    by = "namesrv_addr"
+    spans = holes.select("from_ts", "to_ts").sort("from_ts")
+    polls = cluster_info.drop_nulls(by).sort("ts", "record_id")
+    met = polls.join_asof(spans, left_on="ts", right_on="from_ts", strategy="backward")
+    seen = met.filter((pl.col("ts") > pl.col("to_ts")).fill_null(value=True)).drop("from_ts", "to_ts")
+    failed = pl.col("error").is_not_null()
+    runs = seen.with_columns(
+        failed.alias("failed"),
+        failed.rle_id().over(by).alias("run"),
+        # A poll that fails as the one before has no row of its own.
+        pl.max_horizontal("ts", pl.col("previous_ts").shift(-1).over(by)).alias("last_ts"),
+        pl.col("ts").shift(-1).over(by).alias("next_ts"),
+    )
+    silent = (
+        runs.filter("failed")
+        .group_by(by, "run")
+        .agg(
+            pl.col("ts").min().alias("from_ts"),
+            pl.col("last_ts").max().alias("failed_ts"),
+            pl.coalesce(pl.col("next_ts").sort_by("ts").last(), pl.col("last_ts").max()).alias("to_ts"),
+            pl.col("next_ts").sort_by("ts").last().is_not_null().alias("ends"),
+            pl.col("record_id").sort_by("ts").implode().alias("record_ids"),
+        )
+    )
+    answers = runs.filter(~pl.col("failed")).select("ts", pl.col(by).alias("other"), pl.col("last_ts").alias("until"))
+    overlaps = (
+        (pl.col("other") != pl.col(by)) & (pl.col("ts") <= pl.col("to_ts")) & (pl.col("until") >= pl.col("from_ts"))
+    )
+    others = silent.join(answers, how="cross").filter(overlaps)
+    count = others.group_by(by, "run").agg(pl.col("other").n_unique().cast(pl.Int64).alias("others"))
+    placed = silent.join(count, [by, "run"], how="left").with_columns(pl.col("others").fill_null(0))
+    return placed.select([pl.col(name).cast(kind) for name, kind in SILENT.items()]).sort("from_ts", by)
+
+
 def _merged(lists: pl.DataFrame) -> pl.DataFrame:
     """Return broker_addr, since, until: while any name server listed an address."""
     spans = lists.select("broker_addr", pl.col("from_ts").alias("since"), pl.col("to_ts").alias("until"))
@@ -134,10 +194,11 @@ def _merged(lists: pl.DataFrame) -> pl.DataFrame:
 def master_changes(lists: pl.DataFrame, broker_runtime: pl.DataFrame) -> pl.DataFrame:
     """Return the changes of a broker name's master to another address, by the name servers' lists.
 
-    Columns: broker_name, from_ts, to_ts, old_addr, new_addr, lacked, record_id.
+    Columns: those of CHANGES.
 
     ``lacked``: the end of the old master's commit log, as last answered, less the last end that the new master gave
-    while it was a replica; null if one of them is not known.
+    while it was a replica; null if one of them is not known. ``moved``: nothing listed or polled the new address
+    before, the old one answers no more, and the log goes on (or, if its end is not known, the host is the same).
     """
     masters = lists.filter((pl.col("broker_id") == 0) & pl.col("broker_addr").is_not_null())
     by = ["broker_name"]
@@ -170,7 +231,28 @@ def master_changes(lists: pl.DataFrame, broker_runtime: pl.DataFrame) -> pl.Data
     copied = replicas.filter((pl.col("ts") < pl.col("led_ts")).fill_null(True))
     new = _last_end(old, copied, "new_addr", "to_ts", "new_end")
     lacked = (pl.col("old_end") - pl.col("new_end")).clip(lower_bound=0).alias("lacked")
-    return new.with_columns(lacked).select([pl.col(name).cast(kind) for name, kind in CHANGES.items()])
+    return _with_moves(new.with_columns(lacked), lists, broker_runtime).select(
+        [pl.col(name).cast(kind) for name, kind in CHANGES.items()]
+    )
+
+
+def _with_moves(changes: pl.DataFrame, lists: pl.DataFrame, broker_runtime: pl.DataFrame) -> pl.DataFrame:
+    """Add moved: whether the new master is the old one at another address."""
+    columns = ("broker_name", pl.col("broker_addr").alias("addr"), "ts")
+    answered = broker_runtime.filter(pl.col("error").is_null()).select(*columns, "commit_log_max_offset")
+    known = pl.concat([lists.rename({"from_ts": "ts"}).select(columns), answered.select("broker_name", "addr", "ts")])
+    by = ["broker_name", "old_addr", "new_addr", "to_ts"]
+    old = changes.join(answered.rename({"addr": "old_addr"}), ["broker_name", "old_addr"])
+    new = changes.join(known.rename({"addr": "new_addr"}), ["broker_name", "new_addr"])
+    polled = changes.join(answered.rename({"addr": "new_addr"}), ["broker_name", "new_addr"])
+    ends = polled.group_by(by).agg(
+        (pl.col("commit_log_max_offset").max() >= pl.col("old_end").first()).alias("goes_on")
+    )
+    others = [old.filter(pl.col("ts") > pl.col("to_ts")), new.filter(pl.col("ts") < pl.col("from_ts"))]
+    replaced = pl.concat([each.select(by) for each in others]).unique().with_columns(is_other=True)
+    host = [pl.col(name).str.replace(r":[0-9]+$", "") for name in ("old_addr", "new_addr")]
+    same = pl.col("goes_on").fill_null(host[0] == host[1]) & pl.col("is_other").is_null()
+    return changes.join(ends, by, how="left").join(replaced, by, how="left").with_columns(same.alias("moved"))
 
 
 def _last_end(changes: pl.DataFrame, ends: pl.DataFrame, addr: str, ts: str, name: str) -> pl.DataFrame:
