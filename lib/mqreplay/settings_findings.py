@@ -212,6 +212,13 @@ class FindingSettings:
         "a slave that lacks its master's data for longer is reported; a healthy one lacks it for less than a second",
         "Raise it if slaves are on slow lines, or the recorder polls less often than every 10 s.",
     )
+    unflushed_bytes: int = setting(
+        65_536,
+        "byte",
+        "fewer bytes above what the flush settings allow are not reported: a busy machine flushes a second late",
+        "Raise it if large messages arrive at a high rate; lower it if a loss of power must not lose a message.",
+        most=1_000_000_000_000,
+    )
     config_drift_s: int = seconds(
         300,
         "a slave with another configuration than its master for longer is reported; slaves copy every minute at most",

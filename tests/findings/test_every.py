@@ -76,6 +76,7 @@ LIMITS = Limits(
     late_retry_s=60,
     stale_slave_s=150,
     replication_lag_s=30,
+    unflushed_bytes=65_536,
     disk_catchup_s=60,
     reset_reach_s=60,
 )

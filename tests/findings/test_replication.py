@@ -95,6 +95,14 @@ def test_a_disk_that_does_not_keep_up() -> None:
     assert found["evidence"][0]["table_name"] == "gold.replication"
 
 
+def test_some_kilobytes_that_a_busy_machine_flushes_late_are_no_finding() -> None:
+    polls = judged([poll(0, 0), *[poll(s, s << 20, f"{s}.0 MiB") for s in range(10, 40, 5)]]).judged_polls
+    few = polls.with_columns(unflushed_bytes=pl.col("allowed_bytes") + 948)
+    assert few["judgement"].to_list().count("differ") > 2
+    assert len(unflushed(few, "c", 120, 65_536)) == 0
+    assert len(unflushed(polls, "c", 120, 65_536)) == 1
+
+
 def test_one_slow_flush_is_no_finding() -> None:
     once = judged([poll(0, 0), poll(20, 20 << 20), poll(30, 30 << 20, "20.0 MiB")]).judged_polls
     assert once["judgement"].to_list() == ["differ"]

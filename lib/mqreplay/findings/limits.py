@@ -32,5 +32,6 @@ class Limits:
     late_retry_s: int
     stale_slave_s: int
     replication_lag_s: int
+    unflushed_bytes: int
     disk_catchup_s: int
     reset_reach_s: int

@@ -28,7 +28,8 @@ def find_lag(evidence: FindingEvidence, limits: Limits) -> pl.DataFrame:
 
 def find_unflushed(evidence: FindingEvidence, limits: Limits) -> pl.DataFrame:
     """Return the brokers that did not flush what they had to."""
-    return unflushed(evidence.replication.judged_polls, evidence.cluster, limits.same_cause_gap_s)
+    rows = evidence.replication.judged_polls
+    return unflushed(rows, evidence.cluster, limits.same_cause_gap_s, limits.unflushed_bytes)
 
 
 REPLICATION_LAG = FindingKind(
@@ -62,14 +63,15 @@ UNFLUSHED_DATA = FindingKind(
     " that was not flushed is lost.",
     rule="In two polls or more, remainHowManyDataToFlush was above the data that the commit log got since the last"
     " flush was due: by flushIntervalCommitLog, flushCommitLogLeastPages and flushCommitLogThoroughInterval, and 500 ms"
-    " for the disk at each flush. With SYNC_FLUSH nothing older than 1.5 s may be left.",
+    " for the disk at each flush; in one of them by unflushed_bytes or more. With SYNC_FLUSH nothing older than 1.5 s"
+    " may be left.",
     follows="CommitLog.FlushRealTimeService, CommitLog.GroupCommitService, MappedFile#isAbleToFlush",
     advice="Read store.log of the broker for `Flush data to disk costs`, and look at the disk with `iostat -x 1`. Move"
     " other load away from it. If messages must survive a loss of power, use flushDiskType=SYNC_FLUSH, or a SYNC_MASTER"
     " with a slave on another machine.",
     confidence=0.9,
     needs=(Need("broker_runtime"), Need("brokers")),
-    thresholds=("findings.same_cause_gap_s",),
+    thresholds=("findings.same_cause_gap_s", "findings.unflushed_bytes"),
     example="Broker 0 of broker-a had up to 73400320 bytes in memory that were not flushed, up to 52428800 more than"
     " its settings allow, at 7 polls in 35 s. A loss of power would have lost them: at most 5210 messages, the oldest"
     " written at most 14 s before.",
@@ -159,8 +161,11 @@ def masters_alone(alone: pl.DataFrame, cluster: str, gap_s: int, lag_s: int) -> 
     return finding(merged, REPLICATION_LAG, cluster, severity="warning", summary=summary)
 
 
-def unflushed(rows: pl.DataFrame, cluster: str, gap_s: int) -> pl.DataFrame:
-    """Return UNFLUSHED_DATA for each broker and time. ``rows`` is gold.replication."""
+def unflushed(rows: pl.DataFrame, cluster: str, gap_s: int, least_bytes: int = 0) -> pl.DataFrame:
+    """Return UNFLUSHED_DATA for each broker and time at which ``least_bytes`` too many waited.
+
+    ``rows`` is gold.replication.
+    """
     more = rows.filter(pl.col("judgement") == "differ")
     if more.is_empty():
         return none()
@@ -177,7 +182,7 @@ def unflushed(rows: pl.DataFrame, cluster: str, gap_s: int) -> pl.DataFrame:
             pl.col("unflushed_ms").max().alias("oldest"),
             evidence("gold.replication", "record_id"),
         )
-        .filter(pl.col("polls") >= LEAST_POLLS)
+        .filter((pl.col("polls") >= LEAST_POLLS) & (pl.col("more") >= least_bytes))
     )
     parts = [
         pl.format("at most {}", counted("messages", "message")),
