@@ -9,11 +9,15 @@ from typing import Any
 import polars as pl
 import pytest
 
+from mqreplay.core.message_queue import MessageQueue
+from mqreplay.core.rebalance_lock_manager import LockEntry, is_lock_all_expired
 from mqreplay.decisions.retried_message import COLUMNS, retried_message
 from mqreplay.decode.send_backs import decode_send_back
 from mqreplay.evidence.messages.counted_retries import first_places
 from mqreplay.evidence.messages.second_tries import second_tries
 from mqreplay.evidence.messages.sent_back import retry_deliveries
+from mqreplay.evidence.offsets.queue_ends import polled_ends
+from mqreplay.evidence.recorded_versions import broker_versions
 from silver_moments import at
 from silver_rows import rows
 
@@ -55,6 +59,17 @@ FIRST_SEND = {"ts": at(9), "broker_name": "b", "topic": "t", "msg_id": "m", "res
 FIRST_SEND |= {"offset_msg_id": "7F00000100002A9F00000000000001F4"}
 
 
+COPY = {"source_name": "b-0", "broker_name": "b", "broker_id": 0, "ts": at(5), "file_name": "topics.json"}
+POLL = {"broker_name": "b", "broker_id": 0, "topic": "%DLQ%g"}
+LOCK = {"consumer_group": "g", "client_id": "c2", "broker_name": "b", "broker_id": 0, "kind": "LOCK_BATCH_MQ"}
+
+
+def end_at(seconds: float, offset: int) -> Row:
+    """A poll of the end of the dead letter queue."""
+    place = {"topic": "%DLQ%g", "broker_name": "b", "queue_id": 0, "min_offset": 0, "max_offset": offset}
+    return {"ts": at(seconds), "offsets": [place]}
+
+
 def instants(record: Row) -> Row:
     def instant(value: int) -> dt.datetime:
         return dt.datetime.fromtimestamp(value / 1000, dt.UTC)
@@ -71,6 +86,9 @@ def judged(
     silent: tuple[str, ...] = (),
     until: dt.datetime | None = None,
     sends: list[Row] | None = None,
+    copies: list[Row] | None = None,
+    locks: list[Row] | None = None,
+    ends: list[Row] | None = None,
 ) -> list[Row]:
     requests = rows("silver.send_back", {}, sent)
     return retried_message(
@@ -80,7 +98,11 @@ def judged(
         second_tries(rows("silver.send", FIRST_SEND, sends or []), requests),
         rows("silver.subscription_group", GROUP, [{}] if configs is None else configs),
         rows("silver.topic_config", DLQ, letters or []),
-        rows("silver.broker", {"broker_name": "b", "broker_id": 0, "ts": at(0)}, brokers or []),
+        (described := rows("silver.broker", {"broker_name": "b", "broker_id": 0, "ts": at(0)}, brokers or [])),
+        broker_versions(described, rows("silver.broker_runtime", {}, [])),
+        rows("silver.snapshot", COPY, copies or []),
+        rows("silver.lock", LOCK, locks or []),
+        polled_ends(rows("silver.topic_stats", POLL, ends or [])),
         pl.DataFrame({"consumer_group": silent}, {"consumer_group": pl.String}),
         until,
     ).rows(named=True)
@@ -145,11 +167,32 @@ def test_a_retry_comes_after_its_delay(sent: Row, back: Row | None, expected: tu
     ],
 )
 def test_a_message_without_a_retry_left_is_a_dead_letter(sent: Row, why: str) -> None:
-    row = one(dict(sent), letters=[{}])
+    row = one(dict(sent), letters=[{}], ends=[end_at(8, 3), end_at(40, 4)])
     assert (row["expected_topic"], row["due_ts"], *verdict(row)) == ("%DLQ%g", None, "agree", why)
-    unseen = one(dict(sent))
-    assert verdict(unseen) == ("undetermined", f"{why}; no copy of topics.json shows the dead letter topic")
-    assert verdict(one(dict(sent), {}, letters=[{}])) == ("differ", f"{why}: a dead letter; but the message came back")
+    created = one(dict(sent), letters=[{}], copies=[{}, {"ts": at(30)}])
+    assert verdict(created) == ("agree", why), "the topic did not exist in the copy before"
+    unseen = one(dict(sent), letters=[{}])
+    assert verdict(unseen) == ("undetermined", f"{why}; whether the dead letter queue grew then is not known")
+    back = one(dict(sent), {}, ends=[end_at(8, 3), end_at(40, 4)])
+    assert verdict(back) == ("differ", f"{why}: a dead letter; but the message came back")
+
+
+LAST = "reconsumeTimes 2 reached maxReconsumeTimes 2"
+
+
+def test_a_dead_letter_must_raise_the_end_of_its_queue() -> None:
+    still = one({"times": 2}, letters=[{}], ends=[end_at(8, 3), end_at(40, 3)])
+    assert verdict(still) == ("differ", f"{LAST}: a dead letter; but the end of the dead letter queue did not rise")
+    early = one({"times": 2}, letters=[{}], ends=[end_at(8, 3), end_at(12, 3)])
+    assert verdict(early)[0] == "undetermined", "the broker may store the message after the poll"
+    absent = one({"times": 2}, copies=[{}, {"ts": at(30)}])
+    assert verdict(absent)[0] == "differ", "no copy of topics.json has the dead letter topic"
+    both = [SENT | {"record_id": name, "msg_id": name, "commitlog_offset": n} for n, name in enumerate("ab")]
+    place = TRY | {"reconsume_times": 2}
+    tries = [place | {"msg_id": m, "commitlog_offset": n, "queue_offset": n} for n, m in enumerate("ab")]
+    words = f"{LAST}; the dead letter queue grew by 1, and 2 dead letters were due"
+    found = judged(both, tries, ends=[end_at(8, 3), end_at(40, 4)])
+    assert [verdict(row) for row in found] == [("undetermined", words)] * 2
 
 
 def test_the_maximum_of_the_client_counts_before_that_of_the_group() -> None:
@@ -226,6 +269,9 @@ def test_no_rows() -> None:
         retry_deliveries(rows("silver.consume", {}, [])),
         *(find(rows("silver.send", {}, []), rows("silver.send_back", {}, [])) for find in (first_places, second_tries)),
         *(rows(f"silver.{name}", {}, []) for name in ("subscription_group", "topic_config", "broker")),
+        broker_versions(*(rows(f"silver.{name}", {}, []) for name in ("broker", "broker_runtime"))),
+        *(rows(f"silver.{name}", {}, []) for name in ("snapshot", "lock")),
+        polled_ends(rows("silver.topic_stats", {}, [])),
         pl.DataFrame(schema={"consumer_group": pl.String}),
         None,
     )
@@ -233,10 +279,10 @@ def test_no_rows() -> None:
     assert none.schema == rows("gold.retried_message", {}, []).select(COLUMNS).schema
 
 
-def captured(*requests: Row, sends: list[Row] | None = None, letters: list[Row] | None = None) -> list[tuple[Any, ...]]:
+def captured(*requests: Row, sends: list[Row] | None = None, ends: list[Row] | None = None) -> list[tuple[Any, ...]]:
     """Verdicts without a consume log: (reconsume_times, judgement, reason) of each request, in order."""
     sent = [SENT | {"record_id": f"s{n}"} | request for n, request in enumerate(requests)]
-    found = judged(sent, [], sends=[FIRST_SEND] if sends is None else sends, letters=letters)
+    found = judged(sent, [], sends=[FIRST_SEND] if sends is None else sends, ends=ends)
     in_order = sorted(found, key=lambda row: (row["sent_ts"], row["record_id"]))
     return [(row["reconsume_times"], *verdict(row)) for row in in_order]
 
@@ -252,7 +298,7 @@ def test_requests_show_how_often_a_message_was_retried() -> None:
         (0, "agree", f"{FIRST}; then it was sent back again"),
         (1, "undetermined", "retry 2, delay level 4: no consume log shows it"),
     ]
-    dead = captured({}, SECOND, THIRD, letters=[{}])[2]
+    dead = captured({}, SECOND, THIRD, ends=[end_at(0, 0), end_at(90, 1)])[2]
     assert dead == (2, "agree", "reconsumeTimes 2 reached maxReconsumeTimes 2")
     assert captured({"max_reconsume_times": 16}, SECOND | {"max_reconsume_times": 16})[0][0] == 0
 
@@ -344,9 +390,12 @@ FAILED_REQUEST = {"error": "time-out", "response_code": None}
 SECOND_TRY = {"ts": at(13), "topic": "%RETRY%g", "client_id": "c1", "reconsume_times": 1, "offset_msg_id": None}
 
 
-def second(times: int, back: Row | None = None, **second_try: Any) -> Row:
+def second(
+    times: int, back: Row | None = None, version: str | None = None, locks: list[Row] | None = None, **second_try: Any
+) -> Row:
     sent = [SECOND_TRY | {"reconsume_times": times + 1} | second_try]
-    return one(FAILED_REQUEST | {"times": times}, back, sends=sent)
+    brokers = [{"rocketmq_version": version}]
+    return one(FAILED_REQUEST | {"times": times}, back, sends=sent, brokers=brokers, locks=locks)
 
 
 def test_a_client_whose_request_failed_sends_the_message_itself() -> None:
@@ -367,6 +416,42 @@ def test_a_second_try_past_its_maximum() -> None:
     )
     dead = second(2, None)
     assert (dead["expected_topic"], verdict(dead)[1][:44]) == ("%DLQ%g", "reconsumeTimes 3 passed maxReconsumeTimes 2;")
+    older, newer = (second(1, None, version)["expected_topic"] for version in ("4.9.7", "V5_0_0"))
+    assert (older, newer) == ("%DLQ%g", "%RETRY%g")
+
+
+QUEUES = [("t", "b", 0)]
+HELD = {"ts": at(0), "response_ts": at(0), "mq_set": QUEUES, "lock_ok_mq_set": QUEUES}
+
+
+@pytest.mark.parametrize(
+    ("version", "locks", "topic"),
+    [
+        ("5.1.1", [HELD], "%DLQ%g"),
+        ("5.1.0", [HELD], "%RETRY%g"),
+        ("5.3.3", [], "%RETRY%g"),
+        ("5.3.3", [HELD | {"consumer_group": "h"}], "%RETRY%g"),
+        ("5.3.3", [HELD | {"broker_name": "b2"}], "%RETRY%g"),
+        ("5.3.3", [HELD | {"ts": at(-60), "response_ts": at(-60)}], "%RETRY%g"),  # expired 13 s before
+        ("5.3.3", [HELD | {"ts": at(-47), "response_ts": at(-47)}], None),
+        ("5.3.3", [HELD | {"lock_ok_mq_set": []}], None),
+        ("5.3.3", [HELD, HELD | {"kind": "UNLOCK_BATCH_MQ", "ts": at(5), "lock_ok_mq_set": None}], None),
+        (None, [HELD], None),
+    ],
+)
+def test_a_second_try_of_a_group_with_a_lock_is_a_dead_letter(
+    version: str | None, locks: list[Row], topic: str | None
+) -> None:
+    row = second(0, {"store_ts": at(23.1), "ts": at(23.2)}, version, locks)
+    expected = {"%DLQ%g": "differ", "%RETRY%g": "agree", None: "undetermined"}
+    assert (row["expected_topic"], row["judgement"]) == (topic, expected[topic])
+
+
+@pytest.mark.parametrize("age_s", [2, 58, 62, 300])
+def test_locks_expire_as_in_the_broker(age_s: int) -> None:
+    lock = HELD | {"ts": at(13 - age_s), "response_ts": at(13 - age_s)}
+    is_dead = second(0, version="5.3.3", locks=[lock])["expected_topic"] == "%DLQ%g"
+    assert is_dead != is_lock_all_expired({MessageQueue(*QUEUES[0]): LockEntry("c2", 0)}, age_s * 1000)
 
 
 def test_what_is_no_second_try() -> None:

@@ -61,6 +61,9 @@ ON_ARRAYS: Final[Mapping[str, Arrays]] = {
     "pull_node:PullFromWhichNodeTable.recalculate_pull_from_which_node": Arrays(
         "gold.pull_route", "tests/decisions/test_pull_route.py"
     ),
+    "rebalance_lock_manager:is_lock_all_expired": Arrays(
+        "gold.retried_message", "tests/decisions/test_retried_message.py"
+    ),
     **dict.fromkeys(
         ("rebalance_lock_manager:try_lock_batch", "rebalance_lock_manager:unlock_batch"),
         Arrays("gold.queue_lock", "tests/decisions/test_queue_lock.py"),

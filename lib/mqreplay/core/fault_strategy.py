@@ -103,7 +103,7 @@ def update_fault_item(
 
 
 def is_available(fault_items: Mapping[str, FaultItem], broker_name: str, now: int) -> bool:
-    """Return whether a broker is available at ``now``, epoch ms; an unknown broker always is.
+    """Return whether a broker is available at ``now``, epoch ms; an unknown broker always is, an unreachable one never.
 
     LatencyFaultToleranceImpl#isAvailable.
 
@@ -112,7 +112,7 @@ def is_available(fault_items: Mapping[str, FaultItem], broker_name: str, now: in
     (False, True, True)
     """
     item = fault_items.get(broker_name)
-    return item is None or now >= item.start_timestamp
+    return item is None or (item.reachable and now >= item.start_timestamp)
 
 
 def is_reachable(fault_items: Mapping[str, FaultItem], broker_name: str) -> bool:
@@ -140,7 +140,7 @@ def rank_fault_items(fault_items: Mapping[str, FaultItem], now: int) -> list[str
 
 
 def pick_one_at_least(fault_items: Mapping[str, FaultItem], now: int, which_item_worst: int) -> str | None:
-    """Return a broker from the better half, if none of the topic's is available, in 4.9.
+    """Return a broker from the better half, if none of the topic's is available, before 5.1.4.
 
     ``which_item_worst`` is the positive number that turns with every pick, ``now`` in epoch ms. None where nothing is
     known. The half is of all brokers known, also those that do not hold the topic.

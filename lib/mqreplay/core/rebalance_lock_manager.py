@@ -43,6 +43,16 @@ def is_expired(entry: LockEntry, now: int) -> bool:
     return now - entry.last_update_timestamp > REBALANCE_LOCK_MAX_LIVE_TIME
 
 
+def is_lock_all_expired(table: LockTable, now: int) -> bool:
+    """Return whether a group has no unexpired lock. ``now`` in epoch ms; RebalanceLockManager#isLockAllExpired.
+
+    >>> mq = MessageQueue("T", "b", 0)
+    >>> is_lock_all_expired({}, 5), is_lock_all_expired({mq: LockEntry("c", 0)}, 60_000)
+    (True, False)
+    """
+    return all(is_expired(entry, now) for entry in table.values())
+
+
 def try_lock(entry: LockEntry | None, client_id: str, now: int) -> LockEntry | None:
     """Return the lock that the client gets; None if another client's lock refuses it. ``now`` in epoch ms.
 

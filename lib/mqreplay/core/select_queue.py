@@ -13,6 +13,7 @@ from typing import NamedTuple
 from mqreplay.core.fault_strategy import FaultItem, is_available, is_reachable, pick_one_at_least
 from mqreplay.core.java import INT_MAX, to_int
 from mqreplay.core.message_queue import MessageQueue
+from mqreplay.core.version import CLIENT_4, at_least
 from mqreplay.errors import Arithmetic
 
 
@@ -99,22 +100,29 @@ def select_with_faults(
     which_item_worst: int,
     fault_items: Mapping[str, FaultItem],
     now: int,
+    last_broker_name: str | None = None,
+    version: str = CLIENT_4,
 ) -> FaultSelection:
-    """Return the next queue with sendLatencyFaultEnable in 4.9 (MQFaultStrategy#selectOneMessageQueue).
+    """Return the next queue with sendLatencyFaultEnable before 5.1.4 (MQFaultStrategy#selectOneMessageQueue).
 
-    The first queue in turn whose broker is available now (epoch ms), even if it just failed. If there is
-    none: a broker of the better half, and a queue id below its write queues in ``write_queue_nums`` (by
-    broker, writable ones only); if it has none, it is forgotten and the next queue in turn is taken. Raises
-    Arithmetic for an empty list.
+    The first queue in turn whose broker is available now (epoch ms); since 5.1.1 not the one that just failed. If there
+    is none: a broker of the better half, also one that just failed, and a queue id below its write queues in
+    ``write_queue_nums`` (by broker, writable ones only); if it has none, it is forgotten and the next queue in turn is
+    taken. Raises Arithmetic for an empty list.
 
     >>> queues = [MessageQueue("T", "a", 0), MessageQueue("T", "b", 0)]
     >>> select_with_faults(queues, {"a": 1, "b": 1}, 1, 0, {"a": FaultItem(900, 99)}, now=5).mq.broker_name
     'b'
     """
+    skipped = last_broker_name if at_least(version, "5.1.1") else None
     after, number = increment_and_get(send_which_queue)
     for step in range(len(message_queue_list)):
-        mq = message_queue_list[_position(to_int(number + step), len(message_queue_list))]
-        if is_available(fault_items, mq.broker_name, now):
+        index = to_int(number + step)
+        if index < 0 and index % len(message_queue_list) and at_least(version, "5.1.0"):
+            # Its place is negative, and the client catches the exception.
+            return FaultSelection(*select_one_message_queue(message_queue_list, after), which_item_worst, fault_items)
+        mq = message_queue_list[_position(index, len(message_queue_list))]
+        if mq.broker_name != skipped and is_available(fault_items, mq.broker_name, now):
             return FaultSelection(mq, after, which_item_worst, fault_items)
     worst, turn = increment_and_get(which_item_worst) if len(fault_items) > 1 else (which_item_worst, 0)
     not_best_broker = pick_one_at_least(fault_items, now, turn)
@@ -136,7 +144,7 @@ def select_with_filters(
     now: int,
     last_broker_name: str | None = None,
 ) -> Selection:
-    """Return the next queue with sendLatencyFaultEnable in 5.x (MQFaultStrategy#selectOneMessageQueue).
+    """Return the next queue with sendLatencyFaultEnable since 5.1.4 (MQFaultStrategy#selectOneMessageQueue).
 
     In turn, never on the broker that just failed: the first whose broker is available now (epoch ms), else
     the first whose broker is reachable, else the next of all. A retry starts at a random

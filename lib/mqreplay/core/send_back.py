@@ -15,7 +15,7 @@ from mqreplay.core.faq_url import suggest_todo
 from mqreplay.core.java import string_hash, to_int
 from mqreplay.core.java_text import is_blank
 from mqreplay.core.retry_topic import dlq_topic, retry_topic
-from mqreplay.core.version import BROKER_4
+from mqreplay.core.version import BROKER_4, at_least
 
 SUCCESS = 0
 SYSTEM_ERROR = 1
@@ -150,6 +150,25 @@ def is_dead_letter(request: SendBackRequest, group_config: RetryGroup, reconsume
     if request.version >= V3_4_9 and request.max_reconsume_times is not None:
         max_reconsume_times = request.max_reconsume_times
     return reconsume_times >= max_reconsume_times or request.delay_level < 0
+
+
+def is_second_dead_letter(
+    reconsume_times: int, max_reconsume_times: int, lock_all_expired: bool = True, version: str = BROKER_4
+) -> bool:
+    """Return whether a message that a client sends to its retry topic itself becomes a dead letter.
+
+    4.x does it at the maximum, 5.0 past it. Since 5.1.1 any unexpired lock of the group on the broker shows that the
+    message is of an orderly group, and it has no retry. ``lock_all_expired`` is that of `is_lock_all_expired`, and
+    ``reconsume_times`` counts this try too. SendMessageProcessor#handleRetryAndDLQ.
+
+    >>> [is_second_dead_letter(2, 2, version=version) for version in ("4.9.7", "5.0.0")]
+    [True, False]
+    >>> [is_second_dead_letter(1, 16, False, version) for version in ("5.1.0", "5.1.1")]
+    [False, True]
+    """
+    if not at_least(version, "5.0.0"):
+        return reconsume_times >= max_reconsume_times
+    return reconsume_times > max_reconsume_times or (at_least(version, "5.1.1") and not lock_all_expired)
 
 
 def retry_delay_level(delay_level: int, reconsume_times: int) -> int:

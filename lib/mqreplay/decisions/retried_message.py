@@ -4,7 +4,7 @@ The broker stores it again in %RETRY%group after the delay of its level, 3 + rec
 for one, or in %DLQ%group if no retry is left (SendMessageProcessor#consumerSendMsgBack, ScheduleMessageService). What
 comes back is seen in the consumers' log: its store_ts is the instant at which the broker put it into the retry topic.
 Without this log, the next request for the message shows that it came back. A retry never came if the log has every
-message of the retry queue, later ones too, without it.
+message of the retry queue, later ones too, without it. A dead letter raises the end of its queue.
 """
 
 from __future__ import annotations
@@ -24,12 +24,21 @@ from mqreplay.core.delay_level import (
 )
 from mqreplay.core.retry_topic import DLQ_GROUP_TOPIC_PREFIX as DLQ
 from mqreplay.core.retry_topic import RETRY_GROUP_TOPIC_PREFIX as RETRY
-from mqreplay.core.send_back import RetryGroup, SendBackRequest, StoredMessage, consumer_send_msg_back
+from mqreplay.core.send_back import (
+    RetryGroup,
+    SendBackRequest,
+    StoredMessage,
+    consumer_send_msg_back,
+    is_second_dead_letter,
+)
 from mqreplay.core.send_back_client import ConsumedMessage, send_message_back
+from mqreplay.core.version import BROKER_4
 from mqreplay.evidence.arrays.nearest import with_nearest_row
-from mqreplay.evidence.brokers.broker_descriptions import valid_at
+from mqreplay.evidence.brokers.broker_descriptions import BROKER_5, valid_at
+from mqreplay.evidence.members.locked_queues import with_unexpired_locks
 from mqreplay.evidence.members.observed_clients import setting
 from mqreplay.evidence.messages.counted_retries import with_counted_retries
+from mqreplay.evidence.messages.dead_letter_ends import with_dead_letter_growth
 from mqreplay.evidence.messages.second_tries import with_second_tries
 from mqreplay.evidence.messages.sent_back import (
     RETRY_OF,
@@ -45,7 +54,7 @@ COLUMNS: Final = (
 )
 CASE: Final = (
     *("delay_level", "reconsume_times", "max_reconsume_times", "retry_queue_nums", "retry_max_times"),
-    *("message_delay_level", "second_times"),
+    *("message_delay_level", "second_times", "version", "has_lock"),
 )
 EXPECTED: Final[dict[str, pl.DataType]] = {
     "topic_prefix": pl.String(),
@@ -57,6 +66,11 @@ EXPECTED: Final[dict[str, pl.DataType]] = {
 EARLY_MS: Final = 1_000
 # ScheduleMessageService tries again after 10 s (DELAY_FOR_A_PERIOD) if it could not store a message.
 LATE_MS: Final = 11_000
+RELEASES: Final = (
+    BROKER_4,
+    "5.0.0",
+    BROKER_5,
+)  # their rules for a message that a client sends to the retry topic differ
 NO_QUEUES: Final = "the group has no retry queues: the broker drops the message"
 
 
@@ -68,18 +82,25 @@ def retried_message(
     subscription_group: pl.DataFrame,
     topic_config: pl.DataFrame,
     broker: pl.DataFrame,
+    versions: pl.DataFrame,
+    snapshot: pl.DataFrame,
+    lock: pl.DataFrame,
+    ends: pl.DataFrame,
     silent: pl.DataFrame,
     until: dt.datetime | None,
 ) -> pl.DataFrame:
     """Return the rows of gold.retried_message.
 
-    ``send_back``, ``subscription_group``, ``topic_config`` and ``broker`` are rows of silver tables. Of all shards,
-    ``deliveries`` are those of sent_back.retry_deliveries, ``first`` those of counted_retries.first_places, and
-    ``second`` those of second_tries.py. ``silent`` has the consumer_group of groups whose listeners send nothing back.
-    ``until`` is the end of the recording, None if not known.
+    ``send_back``, ``subscription_group``, ``topic_config``, ``broker``, ``snapshot`` and ``lock`` are rows of silver
+    tables. Of all shards, ``deliveries`` are those of sent_back.retry_deliveries, ``first`` those of
+    counted_retries.first_places, ``second`` those of second_tries.py, ``ends`` those of queue_ends.py. ``versions`` are
+    those of `broker_versions`. ``silent`` has the consumer_group of groups whose listeners send nothing back. ``until``
+    is the end of the recording, None if not known.
     """
     sent = sent_back_messages(with_second_tries(send_back, second), deliveries, silent)
-    placed = with_counted_retries(_with_levels(_with_group(sent, subscription_group), broker), first)
+    described = _with_descriptions(_with_group(sent, subscription_group), broker, versions)
+    locked = with_unexpired_locks(described, lock)
+    placed = with_counted_retries(locked, first)
     cases = placed.select(CASE).unique()
     expected = pl.DataFrame([expected_of(case) for case in cases.iter_rows(named=True)], EXPECTED, orient="row")
     known = placed.join(pl.concat([cases, expected], how="horizontal"), CASE, how="left", nulls_equal=True)
@@ -88,7 +109,10 @@ def retried_message(
         (pl.col("sent_ts") + pl.duration(milliseconds="delay_ms")).alias("due_ts"),
     )
     followed = _with_reading(_with_delivery(due, deliveries), deliveries)
-    return _judged(_with_dead_letter_topic(followed, topic_config), until).select(COLUMNS)
+    is_dead = pl.col("expected_topic").str.starts_with(DLQ) & (pl.col("response_code").fill_null(0) == 0)
+    letters = with_dead_letter_growth(followed.filter(is_dead), ends, snapshot, topic_config)
+    grown = followed.join(letters.select("record_id", "growth", "letters"), "record_id", how="left")
+    return _judged(grown, until).select(COLUMNS)
 
 
 def expected_of(case: Mapping[str, Any]) -> tuple[str | None, int | None, int | None, str]:
@@ -110,7 +134,7 @@ def expected_of(case: Mapping[str, Any]) -> tuple[str | None, int | None, int | 
         return None, None, None, "neither the request nor a copy of subscriptionGroup.json has a limit of retries"
     levels = parse_delay_level(case["message_delay_level"] or DEFAULT_MESSAGE_DELAY_LEVEL)
     if case["second_times"] is not None:
-        return _of_second_try(retries, case["second_times"], limit, levels)
+        return _of_second_try(retries, case["second_times"], limit, levels, case["version"], case["has_lock"])
     request = SendBackRequest("", 0, level or 0, limit)
     stored = consumer_send_msg_back(request, config, StoredMessage("", "", retries, {})).stored
     if stored is None:
@@ -134,7 +158,7 @@ def _retry(retry: int, level: int, levels: DelayLevels) -> tuple[str, int, int, 
 
 
 def _of_second_try(
-    retries: int, counted: int, limit: int | None, levels: DelayLevels
+    retries: int, counted: int, limit: int | None, levels: DelayLevels, version: str | None, has_lock: bool | None
 ) -> tuple[str | None, int | None, int | None, str]:
     """Return the values of EXPECTED for a message that the client sent to the retry topic itself."""
     maximum = -1 if limit is None else limit
@@ -145,10 +169,20 @@ def _of_second_try(
     if counted != times:
         # A client that could not send it at all has counted that try, and the log names the first delivery.
         return None, None, None, f"the client counted {counted} retries, and the log shows {retries} before"
-    if times == most:  # SendMessageProcessor#handleRetryAndDLQ
+    locks = (True, False) if has_lock is None else (has_lock,)
+    fates = {
+        is_second_dead_letter(times, most, not locked, release)
+        for release in ((version,) if version else RELEASES)
+        for locked in locks
+    }
+    if len(fates) > 1 and times == most and has_lock is False:
         return None, None, None, f"reconsumeTimes {times} reached {most}: a dead letter for a broker of 4.x, not of 5.x"
-    if times > most:
-        return DLQ, None, None, f"reconsumeTimes {times} passed maxReconsumeTimes {most}"
+    if len(fates) > 1:
+        return None, None, None, "not known: a broker of 5.1.1 or later makes it a dead letter if the group has a lock"
+    if fates == {True}:
+        word = "passed" if times > most else "reached"
+        why = f"reconsumeTimes {times} {word} maxReconsumeTimes {most}"
+        return DLQ, None, None, why if times >= most and not has_lock else "the group had a lock: no retry since 5.1.1"
     prefix, level, delay, why = _retry(times, message.delay_time_level, levels)
     return prefix, level, delay, f"{why}; the client sent it itself"
 
@@ -157,16 +191,20 @@ def _with_group(sent: pl.DataFrame, subscription_group: pl.DataFrame) -> pl.Data
     """Add retry_queue_nums and retry_max_times: by the master's copy before, else by the first one after."""
     of_master = subscription_group.filter((pl.col("broker_id") == 0) & (pl.col("change") != "removed"))
     copies = of_master.rename({"ts": "copied_ts"})
-    by, of_group = ["broker_name", "consumer_group"], ["retry_queue_nums", "retry_max_times"]
+    copies = copies.rename({"broker_name": "stored_by"})
+    by, of_group = ["stored_by", "consumer_group"], ["retry_queue_nums", "retry_max_times"]
     return with_nearest_row(sent, copies, by, "sent_ts", "copied_ts", of_group)
 
 
-def _with_levels(sent: pl.DataFrame, broker: pl.DataFrame) -> pl.DataFrame:
-    """Add message_delay_level of the master when the message was sent back; null: the default."""
-    named = broker.filter(pl.col("broker_id") == 0).select(
-        "broker_name", "ts", setting("messageDelayLevel").alias("message_delay_level")
-    )
-    return valid_at(sent, named.drop_nulls("message_delay_level"), "sent_ts", ["broker_name"])
+def _with_descriptions(sent: pl.DataFrame, broker: pl.DataFrame, versions: pl.DataFrame) -> pl.DataFrame:
+    """Add message_delay_level (null: the default) and version of the master that stored the message again."""
+    always = dt.datetime.fromtimestamp(0, dt.UTC)
+    of_release = versions.select("broker_name", "broker_id", pl.col("since").fill_null(always).alias("ts"), "version")
+    levels = broker.select("broker_name", "broker_id", "ts", setting("messageDelayLevel").alias("message_delay_level"))
+    for described in (of_release, levels):
+        known = described.filter(pl.col("broker_id") == 0).drop("broker_id").rename({"broker_name": "stored_by"})
+        sent = valid_at(sent, known.drop_nulls(), "sent_ts", ["stored_by"])
+    return sent.with_columns(pl.when(pl.col("second_times").is_not_null()).then("version"))
 
 
 def _with_delivery(due: pl.DataFrame, deliveries: pl.DataFrame) -> pl.DataFrame:
@@ -203,13 +241,6 @@ def _with_reading(rows: pl.DataFrame, deliveries: pl.DataFrame) -> pl.DataFrame:
     return rows.join(known, "record_id", how="left", maintain_order="left")
 
 
-def _with_dead_letter_topic(rows: pl.DataFrame, topic_config: pl.DataFrame) -> pl.DataFrame:
-    """Add has_dlq: a copy of a topics.json of the broker has the group's dead letter topic."""
-    made = topic_config.filter(pl.col("topic").str.starts_with(DLQ) & (pl.col("change") != "removed"))
-    known = made.select("broker_name", pl.col("topic").alias("expected_topic"), pl.lit(True).alias("has_dlq")).unique()
-    return rows.join(known, ["broker_name", "expected_topic"], how="left")
-
-
 def _judged(rows: pl.DataFrame, until: dt.datetime | None) -> pl.DataFrame:
     """Add late_s, waited_s, judgement and reason.
 
@@ -230,13 +261,15 @@ def _judged(rows: pl.DataFrame, until: dt.datetime | None) -> pl.DataFrame:
     is_dead = pl.col("topic_prefix") == DLQ
     again_ms = (pl.col("again_ts") - pl.col("due_ts")).dt.total_milliseconds()
     is_back = pl.col("delivered_ts").is_not_null()
+    why = pl.col("why")
     by_listener = pl.col("delay_level").is_null()
     refused = pl.col("response_code").fill_null(0) != 0
     missed_ms = (pl.col("read_until_ts") - pl.col("due_ts")).dt.total_milliseconds()
     is_missed = ~is_back & ~is_dead & (missed_ms > LATE_MS) & ~by_listener
     after_end = pl.lit(value=False) if until is None else pl.col("due_ts") > until
+    is_unstored = is_dead & (pl.col("growth") == 0) & ~by_listener & (pl.col("response_code") == 0)
+    fewer = pl.format("{}; the dead letter queue grew by {}, and {} dead letters were due", why, "growth", "letters")
     early = is_back & (pl.col("most_ms") < -EARLY_MS)
-    why = pl.col("why")
     seconds = pl.col("late_s").abs().round(1)
     missed = pl.format("{}; it did not come, and other retries came up to {} s later", why, (missed_ms / 1000).round(1))
     verdicts = (
@@ -244,8 +277,10 @@ def _judged(rows: pl.DataFrame, until: dt.datetime | None) -> pl.DataFrame:
         (pl.col("topic_prefix").is_null(), "undetermined", why),
         (pl.col("unclear"), "undetermined", pl.lit("not every request that sent this message back was recorded")),
         (is_dead & is_back, "differ", pl.format("{}: a dead letter; but the message came back", why)),
-        (is_dead & pl.col("has_dlq"), "agree", why),
-        (is_dead, "undetermined", pl.format("{}; no copy of topics.json shows the dead letter topic", why)),
+        (is_dead & (pl.col("growth") >= pl.col("letters")), "agree", why),
+        (is_unstored, "differ", pl.format("{}: a dead letter; but the end of the dead letter queue did not rise", why)),
+        (is_dead & (pl.col("growth") > 0), "undetermined", fewer),
+        (is_dead, "undetermined", pl.format("{}; whether the dead letter queue grew then is not known", why)),
         (by_listener & ~is_back, "undetermined", pl.lit("neither the request nor a retry of the message was recorded")),
         (~is_back & (again_ms <= LATE_MS), "agree", pl.format("{}; then it was sent back again", why)),
         (is_missed, "differ", missed),

@@ -2,8 +2,8 @@
 
 A producer takes the queues of a topic in turn, and a retry goes to another broker than the one that just failed. Tries
 of one message share its UNIQ_KEY, those of a producer's log an InvokeID. A producer with several threads has a counter
-for each, which thread_turns.py follows. An application may choose queues itself or send a message again: what only this
-explains is undetermined.
+for each, which thread_turns.py follows. An application may choose queues itself or send a message again, and a producer
+with sendLatencyFaultEnable may avoid brokers that only answered slowly: what only this explains is undetermined.
 Plain tries that agree are only counted, in gold.judgement.
 """
 
@@ -24,7 +24,6 @@ from mqreplay.evidence.messages.send_outcomes import (
     STORED,
     TURN,
     UNANSWERED,
-    failed,
     outcome,
 )
 from mqreplay.evidence.messages.thread_turns import thread_turns
@@ -39,17 +38,17 @@ OF_ROUTE: Final = ("position", "queues", "brokers")
 TRIED: Final = ("topic", "message", "reconsume_times")  # all tries of one send
 VERSIONS: Final = (CLIENT_4, BROKER_5)
 ROUTE_S: Final = 60  # a client uses a route for up to 30 s after it changed, and asks in turn for all topics
-AT_ONCE_MS: Final = 50  # longest time between a try that failed and the next one of the same send
 IN_TURN: Final = "the next queue in turn"
 THREAD_IN_TURN: Final = "the next queue in turn of one of the producer's threads"
 AVOIDED: Final = "a retry on another broker than the one that failed"
 ONLY_BROKER: Final = "a retry on the only broker of the topic"
 OTHER_QUEUE: Final = "the broker stored the message in another queue than the producer asked for"
-SAME_BROKER: Final = "a retry on the broker that had just failed, though the route has others"
 # Reasons for which a try is undetermined.
 MORE_TRIES: Final = "more tries than retryTimesWhenSendFailed has by default: a setting, or the application sent again"
 SENT_AGAIN: Final = "the answer before ends a send: the application sent the message again"
 CHOSEN: Final = "the same broker again: a send to a queue of the application's choice, or the application sent again"
+# With sendLatencyFaultEnable, select_with_faults returns to the broker that failed if it ranks before the slow ones.
+ISOLATED: Final = "the same broker again: with sendLatencyFaultEnable the others may have been too slow to be available"
 ONLY_FAILED: Final = "a producer's log has only tries that failed: the queue that was due is not known"
 NO_CLIENT: Final = "no heartbeat names the client of the connection"
 NO_QUEUE: Final = "the producer left the choice of the queue to the broker"
@@ -231,18 +230,13 @@ def _verdict() -> pl.Expr:
         & ~pl.col("broker_name").str.starts_with(LOGICAL_QUEUE_MOCK_BROKER_PREFIX)
     )
     same = pl.col("broker_name") == pl.col("previous_broker_name")
-    waited_ms = (pl.col("began_ts") - pl.col("previous_ts")).dt.total_milliseconds()
-    at_once = waited_ms.is_between(0, AT_ONCE_MS) & (pl.col("began_ts") > pl.col("previous_began_ts"))
-    # A broker without a failure is available, whatever the settings are.
-    failed_brokers = pl.when(failed()).then("broker_name").drop_nulls().n_unique().over("topic")
-    is_certain = pl.col("is_logged") & at_once & (failed_brokers < pl.col("brokers"))
     rules: tuple[tuple[pl.Expr, str, str], ...] = (
         (is_other_queue, "differ", OTHER_QUEUE),
         (pl.col("attempt") > times_total(), "undetermined", MORE_TRIES),
         ((pl.col("attempt") > 1) & ~pl.col("previous_may_retry"), "undetermined", SENT_AGAIN),
         ((pl.col("attempt") > 1) & ~same, "agree", AVOIDED),
         ((pl.col("attempt") > 1) & (pl.col("brokers") == 1), "agree", ONLY_BROKER),
-        ((pl.col("attempt") > 1) & is_certain, "differ", SAME_BROKER),
+        ((pl.col("attempt") > 1) & pl.col("is_logged"), "undetermined", ISOLATED),
         (pl.col("attempt") > 1, "undetermined", CHOSEN),
         (pl.col("is_logged"), "undetermined", ONLY_FAILED),
         (pl.col("client_id").is_null(), "undetermined", NO_CLIENT),

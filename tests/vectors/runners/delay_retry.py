@@ -12,8 +12,21 @@ from mqreplay.core.delay_level import (
     queue_id_to_delay_level,
 )
 from mqreplay.core.faq_url import client_exception
-from mqreplay.core.retry_topic import concurrent_max_reconsume_times, orderly_max_reconsume_times
-from mqreplay.core.send_back import RetryGroup, SendBackRequest, StoredMessage, consumer_send_msg_back
+from mqreplay.core.message_queue import MessageQueue
+from mqreplay.core.rebalance_lock_manager import LockEntry, is_lock_all_expired
+from mqreplay.core.retry_topic import (
+    concurrent_max_reconsume_times,
+    dlq_topic,
+    orderly_max_reconsume_times,
+    retry_topic,
+)
+from mqreplay.core.send_back import (
+    RetryGroup,
+    SendBackRequest,
+    StoredMessage,
+    consumer_send_msg_back,
+    is_second_dead_letter,
+)
 from mqreplay.core.send_back_client import (
     ConsumedMessage,
     RetryMessage,
@@ -175,4 +188,13 @@ def delay_retry(asked: dict[str, Any], version: str = "4.9.8") -> dict[str, Any]
     return CASES[asked["case"]](asked)
 
 
-FILES = {"delay_retry": delay_retry}
+def second_try(asked: dict[str, Any], version: str) -> dict[str, Any]:
+    if asked["case"] != "handleRetryAndDLQ":
+        raise NotImplementedError(asked["case"])
+    locks = {MessageQueue("T", "b", n): LockEntry("c", -age) for n, age in enumerate(asked["lockAgesMs"] or ())}
+    times, most = asked["reconsumeTimes"], asked["maxReconsumeTimes"]
+    is_dead = is_second_dead_letter(times, most, is_lock_all_expired(locks, 0), version)
+    return {"topic": dlq_topic("g") if is_dead else retry_topic("g")}
+
+
+FILES = {"delay_retry": delay_retry, "second_try": second_try}

@@ -11,7 +11,8 @@ from mqreplay.core.fault_strategy import (
     update_fault_item,
 )
 from mqreplay.core.message_queue import MessageQueue
-from mqreplay.core.select_queue import select_one_message_queue, select_with_faults
+from mqreplay.core.select_queue import select_one_message_queue, select_with_faults, select_with_filters
+from mqreplay.core.version import at_least
 from mqreplay.errors import RocketMQError
 
 NOW = 1_700_000_000_000
@@ -54,20 +55,23 @@ def round_robin_empty(asked: dict[str, Any]) -> dict[str, Any]:
     return {"errors": errors}
 
 
-def latency_fault_on(asked: dict[str, Any]) -> dict[str, Any]:
+def latency_fault_on(asked: dict[str, Any], version: str | None = None) -> dict[str, Any]:
+    """``version`` None: 4.9.8, whose cases also have the queues afterwards."""
     queues = [MessageQueue(*mq) for mq in asked["queues"]]
+    nums, release = dict(asked["writeQueueNums"]), version or "4.9.8"
     index, worst, selected = asked["startIndex"], asked["startWorst"], []
     items: Any = {
         item["broker"]: FaultItem(item["latency"], NOW + (-1 if item["availableNow"] else 3_600_000))
         for item in asked["faultItems"]
     }
-    for _ in asked["lastBrokerNames"]:
-        mq, index, worst, items = select_with_faults(queues, dict(asked["writeQueueNums"]), index, worst, items, NOW)
+    for last in asked["lastBrokerNames"]:
+        if at_least(release, "5.1.4"):
+            mq, index = select_with_filters(queues, index, items, NOW, last)
+        else:
+            mq, index, worst, items = select_with_faults(queues, nums, index, worst, items, NOW, last, release)
         selected.append([list(mq), index, worst, sorted(items)])
-    return {
-        "selected_index_worst_itemsLeft": selected,
-        "queuesAfter": [list(mq) for mq in queues],
-    }
+    answer: dict[str, Any] = {"selected_index_worst_itemsLeft": selected}
+    return answer if version else answer | {"queuesAfter": [list(mq) for mq in queues]}
 
 
 CASES = {
@@ -75,11 +79,12 @@ CASES = {
     "updateFaultItem": updates,
     "roundRobin": round_robin,
     "roundRobin.empty": round_robin_empty,
-    "latencyFaultOn": latency_fault_on,
 }
 
 
-def fault_strategy(asked: dict[str, Any]) -> dict[str, Any]:
+def fault_strategy(asked: dict[str, Any], version: str | None = None) -> dict[str, Any]:
+    if asked["case"] == "latencyFaultOn":
+        return latency_fault_on(asked, version)
     if asked["case"] not in CASES:
         raise NotImplementedError(asked["case"])
     return CASES[asked["case"]](asked)

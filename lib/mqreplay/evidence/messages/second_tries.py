@@ -14,6 +14,7 @@ from mqreplay.core.retry_topic import RETRY_GROUP_TOPIC_PREFIX
 from mqreplay.evidence.time_spans import INSTANT
 
 MESSAGE: Final = ("consumer_group", "client_id", "msg_id")
+SECOND_TRY: Final = ("second_ts", "second_code", "second_times", "second_broker")
 # The client waits 5 s for the answer to its request, and then sends at once; a send may be tried again.
 WAITS: Final = dt.timedelta(seconds=10)
 SECOND: Final[dict[str, pl.DataType]] = {
@@ -21,6 +22,7 @@ SECOND: Final[dict[str, pl.DataType]] = {
     "second_ts": INSTANT,
     "second_code": pl.Int32(),
     "second_times": pl.Int32(),
+    "second_broker": pl.String(),
 }
 
 
@@ -36,6 +38,7 @@ def second_tries(send: pl.DataFrame, send_back: pl.DataFrame) -> pl.DataFrame:
         pl.col("ts").alias("second_ts"),
         pl.col("response_code").alias("second_code"),
         pl.col("reconsume_times").alias("second_times"),
+        pl.col("broker_name").alias("second_broker"),
     )
     return named.select(pl.col(name).cast(kind) for name, kind in SECOND.items()).drop_nulls()
 
@@ -43,8 +46,8 @@ def second_tries(send: pl.DataFrame, send_back: pl.DataFrame) -> pl.DataFrame:
 def with_second_tries(send_back: pl.DataFrame, second: pl.DataFrame) -> pl.DataFrame:
     """Return the requests, with ts, response_code and second_times of the second try where a request failed.
 
-    ``second_times``: the retries that the client counted in it; null: no second try. ``send_back`` are rows of
-    silver.send_back, ``second`` those of `second_tries` of all shards.
+    ``second_times``: the retries that the client counted in it; null: no second try. ``second_broker`` stored it.
+    ``send_back`` are rows of silver.send_back, ``second`` those of `second_tries` of all shards.
     """
     failed = pl.col("error").is_not_null() | (pl.col("response_code") != 0)
     tries = second.sort("second_ts").unique([*MESSAGE, "second_ts"], keep="first", maintain_order=True)
@@ -59,7 +62,7 @@ def with_second_tries(send_back: pl.DataFrame, second: pl.DataFrame) -> pl.DataF
         coalesce=False,
         check_sortedness=False,
     )
-    known = found.select("record_id", "second_ts", "second_code", "second_times")
+    known = found.select("record_id", *SECOND_TRY)
     joined = send_back.join(known, "record_id", how="left", maintain_order="left")
     is_second = pl.col("second_times").is_not_null()
     return joined.with_columns(

@@ -34,7 +34,8 @@ def sent_back_messages(send_back: pl.DataFrame, deliveries: pl.DataFrame, silent
 
     Columns: day, consumer_group, topic, broker_name, client_id, msg_id, sent_ts, response_code, delay_level and
     max_reconsume_times (both null without a request), reconsume_times (null without a delivery), commitlog_offset,
-    consume_record_id, second_times, and record_id of the request, else of the delivery. ``send_back`` has the columns
+    consume_record_id, second_times, stored_by (the broker that stored it again), and record_id of the request, else of
+    the delivery. ``send_back`` has the columns
     of `with_second_tries`. ``deliveries`` are rows of `retry_deliveries`. ``silent`` has the consumer_group of groups
     whose listeners cause no request: those of broadcasting and of POP.
     """
@@ -59,6 +60,7 @@ def sent_back_messages(send_back: pl.DataFrame, deliveries: pl.DataFrame, silent
         pl.col("sent_ts").dt.date().alias("day"),
         *("consumer_group", "topic", "broker_name", "client_id", "msg_id", "sent_ts", "response_code", "delay_level"),
         *("max_reconsume_times", "reconsume_times", "commitlog_offset", "consume_record_id", "second_times"),
+        pl.coalesce("second_broker", "broker_name").alias("stored_by"),
         "record_id",
     )
 
