@@ -26,6 +26,7 @@ _TYPES: Final = {
     "response_code": "int",
     "error": "string",
     "source": "string",
+    "language": "string",
 }
 COLUMNS: Final = {
     **_TYPES,

@@ -12,6 +12,7 @@ from mqreplay.decisions.delivery_audit import message_counts_of_shard
 from mqreplay.engines.passes import GoldRows, Pass, PassTable
 from mqreplay.engines.rows import RowSource
 from mqreplay.engines.shards import Shard, name_bucket
+from mqreplay.evidence.members.client_languages import without_other_languages
 from mqreplay.evidence.messages.audit_scope import AuditScope, ScopeOfShard, scope_of_shard
 from mqreplay.evidence.messages.deliveries import (
     max_reconsume_times_of_shard,
@@ -35,12 +36,15 @@ MESSAGE: Final = key_of(("msg_id",))
 
 @dataclass(frozen=True)
 class DeliveryInput:
-    """The context, the broadcasting groups, the consumers of groups, and whether any delivery was logged."""
+    """The context, the broadcasting groups, the consumers of groups, whether any delivery was logged, and the
+    clients in other languages.
+    """
 
     context: ReplayContext
     unshared_groups: pl.DataFrame
     consumers: pl.DataFrame  # queue_start.consumers
     has_log: bool
+    other_clients: pl.DataFrame  # client_languages.other_clients
 
 
 @dataclass(frozen=True)
@@ -91,6 +95,7 @@ def judge_deliveries(source: RowSource, shard: Shard, shared: DeliveryInput, gol
     )
     consume = with_queue_topic(day.silver("consume", shard, skew))
     committed = committed_offsets(commits if shared.has_log else commits.clear(), consume, shared.consumers)
+    committed = without_other_languages(committed, shared.other_clients)
     of_day = committed.filter(shared.context.day.judged)
     deliveries = DeliveryResult(
         repeated_deliveries(consume, unshared),

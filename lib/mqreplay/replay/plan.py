@@ -34,6 +34,7 @@ from mqreplay.engines.shards import Shard, count_buckets, deal, deal_evenly, tot
 from mqreplay.evidence.brokers.publish_routes import publish_routes
 from mqreplay.evidence.brokers.route_changes import route_changes
 from mqreplay.evidence.client_clocks import client_clocks
+from mqreplay.evidence.members.client_languages import other_clients
 from mqreplay.evidence.members.client_versions import client_versions
 from mqreplay.evidence.members.group_states import group_states
 from mqreplay.evidence.members.listed_members import outside
@@ -195,6 +196,7 @@ class Replay:
                 context.skew.clients if context.skew else (),
             ),
             frozenset(self._sent["topic"]),
+            other_clients(context.raw["consumer_connection"], context.raw["heartbeat"]),
         )
         results = self.runner.run(QUEUE_PASS, shards, shared)
         return JudgedQueues(context, facts, shards, merged_queues(results, self.settings.findings.clock_skew_s))
@@ -226,7 +228,8 @@ class Replay:
         context = queues.context
         logged = int(queues.result.logged_counts["rows"].sum())
         shards = queues.shards if logged else queues.shards[:1]
-        shared_deliveries = DeliveryInput(context.with_tables(), unshared, known, logged > 0)
+        others = other_clients(context.raw["consumer_connection"], context.raw["heartbeat"])
+        shared_deliveries = DeliveryInput(context.with_tables(), unshared, known, logged > 0, others)
         made = list(self.runner.run(DELIVERY_PASS, shards, shared_deliveries))
         scope = audit_scope([each.scope for each in made])
         subscriptions = subscribed_expressions(context.small["heartbeat"])

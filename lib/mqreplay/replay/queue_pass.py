@@ -37,6 +37,7 @@ from mqreplay.evidence.lags.falling_behind import falling_behind_of_shard
 from mqreplay.evidence.lags.growing_lag import advances_of_shard
 from mqreplay.evidence.lags.revive_lags import revive_lags_of_shard
 from mqreplay.evidence.lags.unfinished_pulls import unfinished_pulls_of_shard
+from mqreplay.evidence.members.client_languages import without_other_languages
 from mqreplay.evidence.members.membership import commit_signs_of_shard, pull_signs_of_shard, pulling_groups_of_shard
 from mqreplay.evidence.members.ownership import pulled_queues_of_shard
 from mqreplay.evidence.messages.pulled_messages import PulledMessages, pulled_messages_of_shard
@@ -83,6 +84,7 @@ class QueueInput:
     refusal_inputs: Inputs
     reset_evidence: ResetEvidence
     sent_topics: frozenset[str]  # topics whose sends were recorded
+    other_clients: pl.DataFrame  # client_languages.other_clients
 
 
 @dataclass(frozen=True)
@@ -193,6 +195,7 @@ def _judge_pulls(day: DayRows, shard: Shard, shared: QueueInput, raw: Frames, go
     of_day, replay, tables = context.day.judged, context.settings.replay, context.raw
     changes, new = shared.route_changes, shared.facts.new_clients
     routes = pull_route(pull, changes, new, context.starts, replay.route_slack_ms).filter(of_day)
+    routes = without_other_languages(routes, shared.other_clients)
     judged_routes = add_judged(gold, "gold.pull_route", routes)
     known = day.with_before("gold.pull_route", "request_ts", routes, shard)
     suggestions = slave_suggestion(
@@ -215,6 +218,7 @@ def _judge_pulls(day: DayRows, shard: Shard, shared: QueueInput, raw: Frames, go
         new,
         shared.client_versions,
     ).filter(of_day)
+    starts = without_other_languages(starts, shared.other_clients)
     answered = pull_answers(
         pull, tables["broker"], shared.refusal_inputs, raw["offset_change"], shared.reset_evidence
     ).filter(of_day)

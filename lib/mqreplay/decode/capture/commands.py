@@ -34,6 +34,7 @@ class Command:
     flag: int
     remark: str | None
     ext: Mapping[str, str]
+    language: str | None
     body: bytes
     body_bytes: int
 

@@ -11,6 +11,11 @@ from mqreplay.decode.jsonl import read_object
 from mqreplay.errors import DecodeError
 
 JSON, ROCKETMQ = 0, 1  # SerializeType
+# LanguageCode, in order of its numbers.
+LANGUAGES: Final = (
+    *("JAVA", "CPP", "DOTNET", "PYTHON", "DELPHI", "ERLANG", "RUBY", "OTHER", "HTTP", "GO", "PHP", "OMS", "RUST"),
+    "NODE_JS",
+)
 LEAST_HEADER: Final = {JSON: len('{"code":0}'), ROCKETMQ: 21}
 
 
@@ -22,6 +27,7 @@ class Header(NamedTuple):
     flag: int
     remark: str | None
     ext: Mapping[str, str]
+    language: str | None  # LanguageCode, by its name
 
 
 def read_header(kind: int, data: bytes) -> Header:
@@ -31,7 +37,7 @@ def read_header(kind: int, data: bytes) -> Header:
         DecodeError: it is not a header.
 
     >>> read_header(JSON, b'{"code":11,"opaque":7,"extFields":{"topic":"t"}}')
-    Header(code=11, opaque=7, flag=0, remark=None, ext={'topic': 't'})
+    Header(code=11, opaque=7, flag=0, remark=None, ext={'topic': 't'}, language=None)
     """
     return _READERS[kind](data)
 
@@ -44,13 +50,14 @@ def _of_json(data: bytes) -> Header:
     texts = isinstance(ext, dict) and all(isinstance(value, str) for value in ext.values())
     if not (numbers and texts and (remark is None or isinstance(remark, str))):
         raise DecodeError("wrong_type", "not a header of a remoting command")
-    return Header(code, opaque, flag, remark, ext)
+    language = fields.get("language")
+    return Header(code, opaque, flag, remark, ext, language if isinstance(language, str) else None)
 
 
 def _of_rocketmq(data: bytes) -> Header:
     """RocketMQSerializable#rocketMQProtocolDecode: code, language, version, opaque, flag, remark, fields."""
     try:
-        code, _, _, opaque, flag = struct.unpack_from(">hbhii", data)
+        code, language, _, opaque, flag = struct.unpack_from(">hbhii", data)
         remark, at = _text(data, 13, ">i")
         (size,) = struct.unpack_from(">i", data, at)
         at, end, ext = at + 4, at + 4 + size, dict[str, str]()
@@ -60,7 +67,7 @@ def _of_rocketmq(data: bytes) -> Header:
             ext[name] = value
     except (struct.error, UnicodeDecodeError) as error:
         raise DecodeError("wrong_type", f"not a header of a remoting command: {error}") from None
-    return Header(code, opaque, flag, remark or None, ext)
+    return Header(code, opaque, flag, remark or None, ext, dict(enumerate(LANGUAGES)).get(language))
 
 
 def _text(data: bytes, at: int, size: str) -> tuple[str, int]:

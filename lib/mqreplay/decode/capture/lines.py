@@ -193,7 +193,7 @@ def _offset_lookup(call: Call, names: Names) -> tuple[str, Fields] | None:
 
 def _heartbeat(call: Call, names: Names) -> tuple[str, Fields]:
     fields = _times(call) | {"client_id": _client(call, names), "mode": _mode(call)} | _broker(call, names)
-    fields |= _answer(call)
+    fields |= _answer(call) | {"language": call.request.language}
     if call.request.code == codes.HEART_BEAT:
         return "heartbeats", fields | {"kind": "HEART_BEAT", "body": _text(call.request)}
     return "heartbeats", fields | {"kind": "UNREGISTER_CLIENT", "header": dict(call.request.ext)}
