@@ -17,7 +17,6 @@ from mqreplay.evidence.messages.counted_retries import first_places
 from mqreplay.evidence.messages.second_tries import second_tries
 from mqreplay.evidence.messages.sent_back import retry_deliveries
 from mqreplay.evidence.offsets.queue_ends import polled_ends
-from mqreplay.evidence.recorded_versions import broker_versions
 from silver_moments import at
 from silver_rows import rows
 
@@ -98,8 +97,7 @@ def judged(
         second_tries(rows("silver.send", FIRST_SEND, sends or []), requests),
         rows("silver.subscription_group", GROUP, [{}] if configs is None else configs),
         rows("silver.topic_config", DLQ, letters or []),
-        (described := rows("silver.broker", {"broker_name": "b", "broker_id": 0, "ts": at(0)}, brokers or [])),
-        broker_versions(described, rows("silver.broker_runtime", {}, [])),
+        rows("silver.broker", {"broker_name": "b", "broker_id": 0, "ts": at(0)}, brokers or []),
         rows("silver.snapshot", COPY, copies or []),
         rows("silver.lock", LOCK, locks or []),
         polled_ends(rows("silver.topic_stats", POLL, ends or [])),
@@ -269,7 +267,6 @@ def test_no_rows() -> None:
         retry_deliveries(rows("silver.consume", {}, [])),
         *(find(rows("silver.send", {}, []), rows("silver.send_back", {}, [])) for find in (first_places, second_tries)),
         *(rows(f"silver.{name}", {}, []) for name in ("subscription_group", "topic_config", "broker")),
-        broker_versions(*(rows(f"silver.{name}", {}, []) for name in ("broker", "broker_runtime"))),
         *(rows(f"silver.{name}", {}, []) for name in ("snapshot", "lock")),
         polled_ends(rows("silver.topic_stats", {}, [])),
         pl.DataFrame(schema={"consumer_group": pl.String}),

@@ -32,14 +32,13 @@ from mqreplay.core.send_back import (
     is_second_dead_letter,
 )
 from mqreplay.core.send_back_client import ConsumedMessage, send_message_back
-from mqreplay.core.version import BROKER_4
+from mqreplay.core.version import BROKER_4, BROKER_5
 from mqreplay.evidence.arrays.nearest import with_nearest_row
-from mqreplay.evidence.brokers.broker_descriptions import BROKER_5, valid_at
-from mqreplay.evidence.members.locked_queues import with_unexpired_locks
+from mqreplay.evidence.brokers.broker_descriptions import valid_at
 from mqreplay.evidence.members.observed_clients import setting
 from mqreplay.evidence.messages.counted_retries import with_counted_retries
 from mqreplay.evidence.messages.dead_letter_ends import with_dead_letter_growth
-from mqreplay.evidence.messages.second_tries import with_second_tries
+from mqreplay.evidence.messages.second_tries import with_second_tries, with_unexpired_locks
 from mqreplay.evidence.messages.sent_back import (
     RETRY_OF,
     complete_retries,
@@ -82,7 +81,6 @@ def retried_message(
     subscription_group: pl.DataFrame,
     topic_config: pl.DataFrame,
     broker: pl.DataFrame,
-    versions: pl.DataFrame,
     snapshot: pl.DataFrame,
     lock: pl.DataFrame,
     ends: pl.DataFrame,
@@ -93,12 +91,12 @@ def retried_message(
 
     ``send_back``, ``subscription_group``, ``topic_config``, ``broker``, ``snapshot`` and ``lock`` are rows of silver
     tables. Of all shards, ``deliveries`` are those of sent_back.retry_deliveries, ``first`` those of
-    counted_retries.first_places, ``second`` those of second_tries.py, ``ends`` those of queue_ends.py. ``versions`` are
-    those of `broker_versions`. ``silent`` has the consumer_group of groups whose listeners send nothing back. ``until``
-    is the end of the recording, None if not known.
+    counted_retries.first_places, ``second`` those of second_tries.py, ``ends`` those of queue_ends.py. ``silent`` has
+    the consumer_group of groups whose listeners send nothing back. ``until`` is the end of the recording, None if not
+    known.
     """
     sent = sent_back_messages(with_second_tries(send_back, second), deliveries, silent)
-    described = _with_descriptions(_with_group(sent, subscription_group), broker, versions)
+    described = _with_descriptions(_with_group(sent, subscription_group), broker)
     locked = with_unexpired_locks(described, lock)
     placed = with_counted_retries(locked, first)
     cases = placed.select(CASE).unique()
@@ -196,14 +194,17 @@ def _with_group(sent: pl.DataFrame, subscription_group: pl.DataFrame) -> pl.Data
     return with_nearest_row(sent, copies, by, "sent_ts", "copied_ts", of_group)
 
 
-def _with_descriptions(sent: pl.DataFrame, broker: pl.DataFrame, versions: pl.DataFrame) -> pl.DataFrame:
+def _with_descriptions(sent: pl.DataFrame, broker: pl.DataFrame) -> pl.DataFrame:
     """Add message_delay_level (null: the default) and version of the master that stored the message again."""
-    always = dt.datetime.fromtimestamp(0, dt.UTC)
-    of_release = versions.select("broker_name", "broker_id", pl.col("since").fill_null(always).alias("ts"), "version")
-    levels = broker.select("broker_name", "broker_id", "ts", setting("messageDelayLevel").alias("message_delay_level"))
-    for described in (of_release, levels):
-        known = described.filter(pl.col("broker_id") == 0).drop("broker_id").rename({"broker_name": "stored_by"})
-        sent = valid_at(sent, known.drop_nulls(), "sent_ts", ["stored_by"])
+    masters = broker.filter(pl.col("broker_id") == 0).rename({"broker_name": "stored_by"})
+    is_version = pl.col("rocketmq_version").str.contains(r"^[Vv]?\d+[._]\d+")
+    values = {
+        "message_delay_level": setting("messageDelayLevel"),
+        "version": pl.when(is_version).then("rocketmq_version"),
+    }
+    for name, value in values.items():
+        described = masters.select("stored_by", "ts", value.alias(name)).drop_nulls(name)
+        sent = valid_at(sent, described, "sent_ts", ["stored_by"])
     return sent.with_columns(pl.when(pl.col("second_times").is_not_null()).then("version"))
 
 

@@ -28,7 +28,6 @@ from mqreplay.decisions.suspended_message import suspended_messages
 from mqreplay.evidence.lags.unfinished_pulls import long_unfinished
 from mqreplay.evidence.members.observed_clients import answers
 from mqreplay.evidence.offsets.queue_ends import polled_ends
-from mqreplay.evidence.recorded_versions import broker_versions
 from mqreplay.replay.broker_evidence import BrokerEvidence
 from mqreplay.replay.context import ReplayContext
 from mqreplay.replay.judged_rows import JudgedRows, counted_rows
@@ -102,8 +101,7 @@ def driver_decisions(
         small["lock"], runtime, context.raw["broker"], clients.members, context.starts, context.day.since
     )
     raw, sent, back = context.raw, small["send_back"], deliveries.retry_deliveries
-    versions = broker_versions(raw["broker"], runtime)
-    configs = (raw["subscription_group"], raw["topic_config"], raw["broker"], versions, raw["snapshot"], small["lock"])
+    configs = (raw["subscription_group"], raw["topic_config"], raw["broker"], raw["snapshot"], small["lock"])
     ends = pl.concat([queues.returned_ends, polled_ends(raw["topic_stats"])])
     by_pop = answers(small["assignment"]).filter("by_pop").select("consumer_group")
     silent = pl.concat([clients.unshared_groups.select("consumer_group"), by_pop])

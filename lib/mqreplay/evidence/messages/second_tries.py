@@ -10,6 +10,7 @@ from typing import Final
 
 import polars as pl
 
+from mqreplay.core.rebalance_lock_manager import REBALANCE_LOCK_MAX_LIVE_TIME
 from mqreplay.core.retry_topic import RETRY_GROUP_TOPIC_PREFIX
 from mqreplay.evidence.time_spans import INSTANT
 
@@ -17,6 +18,8 @@ MESSAGE: Final = ("consumer_group", "client_id", "msg_id")
 SECOND_TRY: Final = ("second_ts", "second_code", "second_times", "second_broker")
 # The client waits 5 s for the answer to its request, and then sends at once; a send may be tried again.
 WAITS: Final = dt.timedelta(seconds=10)
+LIVE: Final = dt.timedelta(milliseconds=REBALANCE_LOCK_MAX_LIVE_TIME)
+CLOCKS: Final = dt.timedelta(seconds=1)
 SECOND: Final[dict[str, pl.DataType]] = {
     **dict.fromkeys(MESSAGE, pl.String()),
     "second_ts": INSTANT,
@@ -70,3 +73,22 @@ def with_second_tries(send_back: pl.DataFrame, second: pl.DataFrame) -> pl.DataF
         pl.when(is_second).then("second_code").otherwise("response_code").alias("response_code"),
         pl.when(~is_second).then("error").alias("error"),
     ).drop("second_ts", "second_code")
+
+
+def with_unexpired_locks(rows: pl.DataFrame, lock: pl.DataFrame) -> pl.DataFrame:
+    """Add has_lock: the group had an unexpired lock on broker ``stored_by`` at ``sent_ts``; null: not known.
+
+    A request without a grant, one near the expiry, and any release leave it unknown (RebalanceLockManager).
+    """
+    near = rows.select("record_id", "consumer_group", pl.col("stored_by").alias("broker_name"), "sent_ts").join(
+        lock.select(*("consumer_group", "broker_name", "ts", "response_ts", "kind", "lock_ok_mq_set")),
+        ["consumer_group", "broker_name"],
+    )
+    age = pl.col("sent_ts") - pl.col("ts")
+    granted = (pl.col("kind") == "LOCK_BATCH_MQ") & (pl.col("lock_ok_mq_set").list.len() > 0)
+    answered = pl.coalesce("response_ts", "ts") < pl.col("sent_ts") - CLOCKS
+    is_sure = (granted & answered & (age < LIVE - CLOCKS)).any() & (pl.col("kind") == "LOCK_BATCH_MQ").all()
+    held = near.filter(age.is_between(-CLOCKS, LIVE + CLOCKS)).group_by("record_id").agg(is_sure.alias("is_sure"))
+    joined = rows.join(held, "record_id", how="left", maintain_order="left")
+    has_lock = pl.when(pl.col("is_sure").is_null()).then(pl.lit(value=False)).when("is_sure").then(pl.lit(value=True))
+    return joined.with_columns(has_lock.alias("has_lock")).drop("is_sure")
