@@ -178,9 +178,11 @@ def _of_second_try(
     if len(fates) > 1:
         return None, None, None, "not known: a broker of 5.1.1 or later makes it a dead letter if the group has a lock"
     if fates == {True}:
-        word = "passed" if times > most else "reached"
-        why = f"reconsumeTimes {times} {word} maxReconsumeTimes {most}"
-        return DLQ, None, None, why if times >= most and not has_lock else "the group had a lock: no retry since 5.1.1"
+        if times > most:
+            return DLQ, None, None, f"reconsumeTimes {times} passed maxReconsumeTimes {most}"
+        if times == most and not has_lock:
+            return DLQ, None, None, f"reconsumeTimes {times} reached maxReconsumeTimes {most}"
+        return DLQ, None, None, "the group had a lock: no retry since 5.1.1"
     prefix, level, delay, why = _retry(times, message.delay_time_level, levels)
     return prefix, level, delay, f"{why}; the client sent it itself"
 
