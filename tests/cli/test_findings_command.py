@@ -73,6 +73,22 @@ def test_findings(root: str, capsys, options: list[str], ids: list[str]) -> None
     assert ("Follows from down." in out) == ("pull" in ids)
 
 
+def test_no_findings_of_a_warehouse_that_was_not_judged_is_no_answer(tmp_path, capsys) -> None:
+    made_warehouse(tmp_path, {"bronze.step": [{"step": "ingest", "scope": "2026-11-21"}]})
+    for form in ("text", "json", "junit"):
+        assert main(["findings", "--warehouse", str(tmp_path), "--format", form]) == 2
+        out, err = capsys.readouterr()
+        assert (out, err.count("\n")) == ("", 1)
+        assert "was judged yet" in err
+    days = [{"step": "replay", "scope": f"2026-11-{day}", "cluster": "c"} for day in (20, 21)]
+    made_warehouse(tmp_path / "quiet", {"bronze.step": days[1:]})
+    assert main(["findings", "--warehouse", str(tmp_path / "quiet")]) == 0
+    assert capsys.readouterr().out == "No findings.\njudged: c 2026-11-21\n"
+    made_warehouse(tmp_path / "two", {"bronze.step": days})
+    assert main(["findings", "--warehouse", str(tmp_path / "two")]) == 0
+    assert capsys.readouterr().out == "No findings.\njudged: c 2026-11-20 – 2026-11-21 (2)\n"
+
+
 def test_an_instant_that_is_none(root: str, capsys) -> None:
     assert main(["findings", "--warehouse", root, "--since", "yesterday"]) == 2
     assert capsys.readouterr().err == (

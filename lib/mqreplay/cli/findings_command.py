@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from mqreplay.lake.warehouse import Warehouse
+    from mqreplay.language.language import Language
     from mqreplay.settings import Settings
 
 DESCRIPTION = (
@@ -101,8 +102,20 @@ def _print(frame: pl.DataFrame, form: str, warehouse: Warehouse, settings: Setti
             for finding_id, mute in muted_in(warehouse, cluster, frame.filter(cluster=cluster).to_dicts(), now).items()
         }
         print_findings(rows, with_cluster, muted, _watch_notes(rows, now, settings), words)
+        if not rows:
+            _print_judged_days(warehouse, words)
     else:
         print({"junit": junit, "sarif": sarif}[form](rows, words))
+
+
+def _print_judged_days(warehouse: Warehouse, words: Language) -> None:
+    """Print of which days there are no findings."""
+    from mqreplay.printable import printable
+    from mqreplay.report.overview import judged_days
+
+    for cluster, days in sorted(judged_days(warehouse).items()):
+        span = f"{min(days)}" if len(days) == 1 else f"{min(days)} – {max(days)} ({len(days)})"
+        print(f"{words.text('judged')}: {printable(cluster)} {span}")
 
 
 def _watch_notes(rows: Iterable[dict[str, Any]], now: dt.datetime, settings: Settings) -> dict[tuple[str, str], str]:
@@ -130,7 +143,8 @@ def findings(
     """Return the findings of nightly runs and those that are open: `watched_findings.all_findings`.
 
     ``names`` has names or patterns by column; none: all. The most severe findings come first, then the earliest.
-    Raises InputError for a name that the warehouse does not have.
+    Raises InputError for a name that the warehouse does not have, and if nothing was judged yet: then there are no
+    findings for want of a run.
     """
     import polars as pl
 
@@ -138,10 +152,16 @@ def findings(
     from mqreplay.lake.warehouse import Warehouse
     from mqreplay.night.open_findings import seconds_until_closed
     from mqreplay.night.watched_findings import all_findings
+    from mqreplay.report.overview import judged_days
     from mqreplay.settings import Settings
 
     warehouse = Warehouse(root)
     every = rows = all_findings(warehouse, seconds_until_closed(settings or Settings()))
+    if every.limit(1).collect().is_empty() and not judged_days(warehouse):
+        raise InputError(
+            f"no day of {root} was judged yet: run `mqreplay nightly` on a recording, or wait for its end;"
+            " `nightly --watch` alone keeps open findings, and there are none"
+        )
     for column, patterns in names.items():
         if patterns:
             rows = rows.filter(pl.col(column).is_in(matching_names(warehouse, every, column, patterns)))
