@@ -121,3 +121,23 @@ def test_a_retry_that_never_came() -> None:
     assert "after they were due" in "".join(each["summary"] for each in found)
     assert late([never | {"late_s": 50.0}]) == late([never | {"judgement": "undetermined"}]) == []
     assert late([never], members=[{"consumer_group": "g", "from_ts": at(50), "to_ts": at(99)}]) == []
+
+
+def test_a_dead_letter_topic_that_is_new_counts_what_its_queues_hold() -> None:
+    topic = {"topic": "%DLQ%g", "change": "first", "broker_id": 0}
+    other = {"topic": "t", "change": "first", "broker_id": 0, "ts": at(0)}
+    copies = [
+        *(other | {"broker_name": name, "source_name": name} for name in ("a", "b")),
+        topic | {"broker_name": "a", "source_name": "a", "ts": at(60)},
+        topic | {"broker_name": "b", "source_name": "b", "ts": at(62)},
+    ]
+    ends = [("%DLQ%g", "a", 0, at(90), 0, 25), ("%DLQ%g", "b", 0, at(95), 0, 22), ("%DLQ%g", "a", 0, at(150), 0, 30)]
+    like = returned_ends_of_shard(rows("silver.pull", {}, []))
+    schema = {"topic": pl.String, "broker_name": pl.String, "queue_id": pl.Int32, "at": pl.Datetime("us", "UTC")}
+    known = pl.DataFrame(ends, schema | {"queue_min_offset": pl.Int64, "queue_max_offset": pl.Int64}, orient="row")
+    nothing = (rows("gold.retried_message", DEAD, []), pl.DataFrame([], TRIES), pl.DataFrame([], MOST))
+    (found,) = dead_letters(
+        *nothing, rows("silver.topic_config", {}, copies), known.select(like.columns), "c", 120
+    ).rows(named=True)
+    assert found["summary"] == "Group g gave up 52 messages, now in topic %DLQ%g."
+    assert (found["from_ts"], found["to_ts"]) == (at(60), at(150))

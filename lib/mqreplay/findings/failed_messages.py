@@ -6,6 +6,7 @@ import polars as pl
 
 from mqreplay.core.retry_topic import DLQ_GROUP_TOPIC_PREFIX as DLQ
 from mqreplay.core.retry_topic import RETRY_GROUP_TOPIC_PREFIX as RETRY
+from mqreplay.evidence.arrays.keys import QUEUE
 from mqreplay.evidence.arrays.saturating import total
 from mqreplay.evidence.time_spans import with_session
 from mqreplay.evidence_advice import Need
@@ -106,7 +107,8 @@ def dead_letters(
     created = _created(topic_config).select(
         *GROUP, "ts", _row("silver.topic_config", "source_name", "topic"), pl.lit(None, pl.Int64).alias("messages")
     )
-    grown = growth(ends, DLQ).select(_group_of(DLQ), "ts", "messages")
+    begun = _first_ends(ends, _created(topic_config))
+    grown = pl.concat([growth(ends, DLQ).select(_group_of(DLQ), "ts", "messages"), begun])
     requested = _requested(retried_messages)
     # The rule decided about a message whose request was recorded.
     decided = retried_messages.filter(pl.col("delay_level").is_not_null())
@@ -261,6 +263,16 @@ def _created(topic_config: pl.DataFrame) -> pl.DataFrame:
     of_master = (pl.col("change") == "first") & (pl.col("broker_id") == 0)
     created = topic_config.filter(pl.col("topic").str.starts_with(DLQ) & of_master).join(first, on="source_name")
     return created.filter(pl.col("ts") > pl.col("first_ts")).with_columns(_group_of(DLQ))
+
+
+def _first_ends(ends: pl.DataFrame, created: pl.DataFrame) -> pl.DataFrame:
+    """Return consumer_group, ts, messages: what queues of a created dead letter topic held at their first known end."""
+    first = ends.sort("at").unique(QUEUE, keep="first", maintain_order=True)
+    since = created.select("topic", "broker_name", pl.col("ts").alias("created_ts"))
+    held = first.join(since, ["topic", "broker_name"]).filter(pl.col("queue_max_offset") > 0)
+    # A queue of a topic that is new begins at 0.
+    ts = pl.max_horizontal("at", "created_ts").alias("ts")
+    return held.select(_group_of(DLQ), ts, pl.col("queue_max_offset").alias("messages"))
 
 
 def _group_of(prefix: str) -> pl.Expr:
