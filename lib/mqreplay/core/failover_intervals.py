@@ -116,13 +116,13 @@ def election(stopped: int) -> Interval:
 
     At once if the channel of the master to the controller closes; else after its heartbeat's timeout, at the next scan.
     The new master learns it from the controller or at its next look (ReplicasManager#syncBrokerMetadata), and registers
-    (ReplicasManager#changeToMaster).
+    (ReplicasManager#changeToMaster); controllers are of 5.x.
 
     >>> election(0)
-    Interval(begin=0, end=26000)
+    Interval(begin=0, end=44000)
     """
     waits = CONTROLLER_HEARTBEAT_TIMEOUT + CONTROLLER_SCAN + SYNC_BROKER_METADATA_PERIOD
-    return Interval(stopped, stopped + waits + REGISTER_BROKER_TIMEOUT_OF_4)
+    return Interval(stopped, stopped + waits + REGISTER_BROKER_TIMEOUT_OF_5)
 
 
 def judge_time(expected: Interval, before: int | None, seen: int | None) -> str:
