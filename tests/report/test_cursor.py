@@ -231,6 +231,21 @@ def test_the_panel_shows_the_state_that_at_shows(wide: Page, sample: Recorded) -
                 assert number(without) == groups[name]["without_owner"], (at, name)
 
 
+@pytest.mark.parametrize("part_ms", [0, 499, 500, 999])
+def test_the_instant_is_the_asked_one_wherever_in_a_second_the_recording_begins(
+    browser: webdriver.Chrome, html: str, tmp_path: Any, part_ms: int
+) -> None:
+    first = re.search(r'{"f":(\d+)', html)
+    assert first
+    shifted = html.replace(first[0], f'{{"f":{int(first[1]) // 1000 * 1000 + part_ms}')
+    moved = Page(browser, shifted, tmp_path / "report.html", SIZES[0])
+    shown = "document.querySelector('[name=moment]').value"
+    # It opens at the first whole second of the most severe finding, which begins 11:38.571 after the recording.
+    assert moved.asks(shown) == ("02:51:31" if part_ms == 0 else "02:51:32")
+    goes_to(moved, "02:53:07")
+    assert moved.asks(shown) == "02:53:07"
+
+
 def test_play_moves_the_cursor_and_stops(wide: Page) -> None:
     goes_to(wide, "02:45:00")
     presses(wide, "play")

@@ -23,7 +23,7 @@ from mqreplay.report.data import CAP, MOST_FINDINGS, ReportData
 from mqreplay.report.finding_tree import nested
 from mqreplay.report.known_issue import known_issue_text
 from mqreplay.report.place_anchor import Place
-from mqreplay.report.text import clock, instant, iso, lasting, number, span, visible, with_code
+from mqreplay.report.text import clock, instant, iso, lasting, next_second, number, span, visible, with_code
 from mqreplay.report.verdict import level, verdict
 from mqreplay.severity import WORST_FIRST
 
@@ -180,6 +180,7 @@ def environment(lang: str = ENGLISH) -> Environment:
         "clock": clock,
         "instant": instant,
         "iso": iso,
+        "next_second": next_second,
         "as_head": lambda text: (text, ""),
     }
     environment.globals |= {

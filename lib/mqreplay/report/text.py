@@ -66,6 +66,15 @@ def clock(value: dt.datetime | None, other: dt.datetime | None = None) -> str:
     return value.strftime("%H:%M:%S" if other is not None and other.date() == value.date() else "%Y-%m-%d %H:%M:%S")
 
 
+def next_second(value: dt.datetime) -> dt.datetime:
+    """Return the first whole second that is not before an instant: what begins at the instant is seen then.
+
+    >>> next_second(dt.datetime(2026, 11, 21, 2, 51, 30, 1)), next_second(dt.datetime(2026, 11, 21, 2, 51, 30))
+    (datetime.datetime(2026, 11, 21, 2, 51, 31), datetime.datetime(2026, 11, 21, 2, 51, 30))
+    """
+    return value.replace(microsecond=0) + dt.timedelta(seconds=value.microsecond > 0)
+
+
 def iso(value: dt.datetime | None) -> str:
     """Return an instant as the filters of the page compare it; empty if it is not known.
 

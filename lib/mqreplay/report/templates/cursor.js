@@ -137,8 +137,13 @@ const mqCursor = (() => {
     history.replaceState(null, "", "#" + [...others, "t=" + text(now)].join("&"));
   }
 
+  // Whole seconds of the clock: the recording itself may begin within one.
+  function second(ms, rounded = Math.round) {
+    return rounded((data.f + ms) / 1_000) * 1_000 - data.f;
+  }
+
   function move(ms, keep = true) {
-    now = Math.min(Math.max(Math.round(ms / 1_000) * 1_000 - data.f % 1_000, 0), data.n);
+    now = Math.min(Math.max(second(ms), 0), data.n);
     draw();
     for (const listener of listeners) listener(now);
     if (keep && !timer) remember();
@@ -199,7 +204,7 @@ const mqCursor = (() => {
     start() {
       if (fromFragment()) {
         if (location.hash.startsWith("#t=")) document.getElementById("pictures").scrollIntoView({ block: "start" });
-      } else move(data.o.length ? Math.max(Math.ceil(data.o[0][4] / 1_000) * 1_000, 0) : data.n, false);
+      } else move(data.o.length ? second(data.o[0][4], Math.ceil) : data.n, false);
     },
   };
 })();
