@@ -35,7 +35,7 @@ MOST_FILES = {
     "gold.judgement": 1,
     "gold.listed_route": 6,
     "gold.member": 2,
-    "gold.offset_continuity": 16,
+    "gold.offset_continuity": 18,
     "gold.pop_assignment": 6,
     "gold.pop_receipt": 4,
     "gold.pull_answer": 8,
