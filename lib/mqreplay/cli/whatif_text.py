@@ -154,7 +154,8 @@ def _print_lost(console: Console, lost: LostMaster) -> None:
         console.print(Text("    messages delivered again: unknown; copies of both offset files show it", "yellow"))
     else:
         again = {group: number for group, number in lost.redelivered.items() if number}
-        named = _numbers(again)
+        # A client that keeps its queues goes on from its memory (RebalanceImpl#updateProcessQueueTableInRebalance).
+        named = f"none, or if members join meanwhile up to {_numbers(again)}" if again else "none"
         open_part = f" ({lost.unknown_queues} queues unknown)" if lost.unknown_queues else ""
         console.print(Text(printable(f"    messages delivered again: {named}{open_part}")), soft_wrap=True)
     if lost.redelivered_max is not None:

@@ -114,7 +114,9 @@ def _exposure(recorded: Recorded, broker_name: str, at: dt.datetime) -> Check:
     again, unknown = exposed["redelivered"], exposed["unknown_queues"]
     open_part = f"; of {unknown} queues it is not known" if unknown else ""
     # A master that stops in order saves its offsets; clients read from the slave, and go on where they are.
-    text = f"if it failed instead, {again:,} messages would be delivered again{open_part}"
+    # Clients that keep their queues do not ask for the offset: only those that join meanwhile read the slave's copy.
+    range_text = f"0 to {again:,} messages would be delivered again, if members join meanwhile"
+    text = f"if it failed instead, {range_text if again else 'no message would be delivered again'}{open_part}"
     return Check("offsets", YES, text)
 
 
