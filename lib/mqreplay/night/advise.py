@@ -161,8 +161,11 @@ class _Adviser:
         for supposed in _candidates(self._group, self._usual, [lists[key] for key in shown]) if shown else ():
             after = {key: shares_with(lists[key], [supposed], *self._rules, self._uneven) for key in shown}
             removes = [key for key, each in after.items() if each is not None and not SHOWN[shown[key]](each)]
-            if removes and (made := self._priced((supposed,), text_of(supposed), removes, self._usual)):
-                yield made
+            made = self._priced((supposed,), text_of(supposed), removes, self._usual) if removes else None
+            # A kind that it removes at one time and raises at another is no gain.
+            gain = [key for key in removes if made is not None and shown[key] not in made.brings]
+            if made is not None and gain:
+                yield replace(made, removes=gain)
 
     def _priced(
         self, supposed: tuple[Supposition, ...], setting: str, removes: list[str], lists: pl.DataFrame
@@ -243,9 +246,10 @@ class _Adviser:
 
 def _candidates(group: str, usual: pl.DataFrame, seen: list[pl.DataFrame]) -> Iterator[Supposition]:
     """Yield strategies, consumers and queues that differ from those of the night."""
-    used = set(usual.explode("members").unnest("members")["strategy"].drop_nulls().to_list())
-    yield from (GroupStrategy(group, name) for name in STRATEGIES if used != {name})
     every = pl.concat([usual, *seen]).filter(~pl.col("topic").str.starts_with(RETRY))
+    used = set(every.explode("members").unnest("members")["strategy"].drop_nulls().to_list())
+    names = dict.fromkeys((*STRATEGIES, *sorted(used)))  # a group may go back to one of its own
+    yield from (GroupStrategy(group, name) for name in names if used != {name})
     broker = pl.col("mq_all").list.eval(pl.element().struct.field("broker_name")).list.n_unique()
     members = pl.col("cid_all").list.n_unique()
     numbers = every.select(
