@@ -22,13 +22,12 @@ from mqreplay.errors import OwnDiskError
 from mqreplay.lake.quiet import output_of_java
 from mqreplay.log_folder import log_folders
 from mqreplay.machine_failures import DEEPEST, MACHINE, Failure, described, error_chain
-from mqreplay.printable import printable
+from mqreplay.printable import printable, scheme_alone, without_secrets
 
 LONGEST = 200  # characters of an error's own text that the terminal shows
 SECRET = re.compile(
     r"(?i)((?:password|passwd|secret|token|credential|access[._-]?key)[\w.\-]*[\"']?\s*[=:]\s*)[^\s,;\"']+"
 )
-IN_URL = re.compile(r"(://[^/\s:@]*:)[^/\s@]+@")
 
 
 NO_JAVA = Failure(
@@ -129,7 +128,7 @@ def _first_of_java(otherwise: str) -> str:
 
 
 def _short(text: str) -> str:
-    line = next((line.strip() for line in text.splitlines() if line.strip()), "no text")
+    line = _without_secrets(next((line.strip() for line in text.splitlines() if line.strip()), "no text"))
     return line if len(line) <= LONGEST else f"{line[: LONGEST - 3]}..."
 
 
@@ -137,6 +136,8 @@ def write_log(error: BaseException, arguments: Sequence[str], warehouse: str | N
     """Write the details of the error to a log; return the file, or None if no folder can be written."""
     now = dt.datetime.now(dt.UTC)
     text = "\n".join(_log_lines(error, arguments, now)) + "\n"
+    for address in _channels(arguments):
+        text = text.replace(printable(address), scheme_alone(address))
     for folder in log_folders(warehouse):
         path = folder / f"mqreplay-{now:%Y%m%dT%H%M%SZ}-{os.getpid()}.log"
         try:
@@ -171,6 +172,15 @@ def _log_lines(error: BaseException, arguments: Sequence[str], now: dt.datetime)
     yield from _indented(output_of_java())
 
 
+def _channels(arguments: Sequence[str]) -> Iterator[str]:
+    """Yield the addresses of --notify: any part of them may be a secret."""
+    for before, argument in zip(("", *arguments), arguments, strict=False):
+        option, _, value = argument.partition("=")
+        for address in (argument if before == "--notify" else "", value if option == "--notify" else ""):
+            if "://" in address:
+                yield address
+
+
 def _java_stack(error: BaseException) -> str:
     with suppress(Exception):
         cause = _java_exception(error)
@@ -195,4 +205,4 @@ def _without_secrets(text: str) -> str:
     >>> _without_secrets("fs.s3a.secret.key=abc https://me:pw@host/x")
     'fs.s3a.secret.key=*** https://me:***@host/x'
     """
-    return IN_URL.sub(r"\1***@", SECRET.sub(r"\1***", text))
+    return SECRET.sub(r"\1***", without_secrets(text))

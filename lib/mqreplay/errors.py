@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from mqreplay.printable import without_secrets
+
 
 class MqreplayError(Exception):
-    """Root of every error mqreplay raises on purpose."""
+    """Root of every error mqreplay raises on purpose. Its text has no secrets of URIs."""
+
+    def __str__(self) -> str:
+        return without_secrets(super().__str__())
 
 
 class RocketMQError(MqreplayError):
@@ -44,7 +49,7 @@ class InputErrors(InputError):
 
     def __init__(self, messages: list[str]) -> None:
         super().__init__("; ".join(messages))
-        self.messages = messages
+        self.messages = list(map(without_secrets, messages))
 
     def __reduce__(self) -> tuple[object, ...]:
         return type(self), (self.messages,)

@@ -8,10 +8,17 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import re
 from collections.abc import Callable
 from typing import Any
 
 SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
+# What follows the scheme of a URI up to "@": KEY:SECRET, where a secret may contain "/"; HTTP takes a token alone, too.
+KEY_AND_SECRET = re.compile(r"(://[^/\s:@'\"]*:)(?!\d+/)[^\s'\"]*@")
+TOKEN_OF_HTTP = re.compile(r"(\bhttps?://)[^/\s:@'\"]+@", re.IGNORECASE)
+SECRET_PARAMETER = re.compile(
+    r"([?&][\w.\-]*(?:password|passwd|secret|token|credential|signature|sig|key)[\w.\-]*=)[^&\s'\"]+", re.IGNORECASE
+)
 # A spreadsheet runs a cell that begins with one of these; the last four are their full-width forms.
 FORMULA = ("=", "+", "-", "@", "＝", "＋", "－", "＠")
 
@@ -28,6 +35,28 @@ def printable(text: object) -> str:
     """
     plain = str(text)
     return plain if plain.isprintable() else "".join(c if c.isprintable() else escape_of(c) for c in plain)
+
+
+def without_secrets(text: str) -> str:
+    """Return a text whose URIs have no passwords, keys and tokens. A container of abfss://CONTAINER@ACCOUNT is none.
+
+    >>> without_secrets("s3://AKIA:ab/c@bucket/x is refused; https://t0ken@host/?sig=ab&x=1 abfss://night@me/x")
+    's3://AKIA:***@bucket/x is refused; https://***@host/?sig=***&x=1 abfss://night@me/x'
+    """
+    if "://" not in text:
+        return text
+    text = TOKEN_OF_HTTP.sub(r"\1***@", KEY_AND_SECRET.sub(r"\1***@", text))
+    return SECRET_PARAMETER.sub(r"\1***", text)
+
+
+def scheme_alone(address: str) -> str:
+    """Return the scheme of a channel's address alone: any part that follows may be a secret.
+
+    >>> scheme_alone("slack://a/b/c"), scheme_alone("nonsense")
+    ('slack://...', 'without ://')
+    """
+    scheme, mark, _ = address.partition("://")
+    return f"{scheme}://..." if mark else "without ://"
 
 
 def escape_of(character: str) -> str:

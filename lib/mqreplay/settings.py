@@ -60,6 +60,7 @@ _QUEUE = re.compile(r".+/[^/]+/\d+")
 
 MOST_BYTES = 1_000_000  # of a settings file
 LONGEST_NAME = 80  # characters of a key that a message shows
+SECRET_SECTIONS = ("notify", "spark.extra")  # an address, or a key of a store
 LARGEST_EXTRA = 2**63  # Spark's own numbers are a long or a double
 
 
@@ -157,9 +158,9 @@ def _section(name: str, keys: dict[str, Any], path: str) -> Any:
         expected = get_origin(types[key]) or types[key]
         taken = (int, float) if expected is float else expected
         if not isinstance(value, taken) or (isinstance(value, bool) and expected is not bool):
-            raise SettingsError(f"{path}: [{name}] {key} must be {expected.__name__}, not {_shown(value)}")
+            raise SettingsError(f"{path}: [{name}] {key} must be {expected.__name__}, not {_shown(value, name)}")
         if expected is list and not _texts(value):
-            raise SettingsError(f"{path}: [{name}] {key} must be a list of texts, not {_shown(value)}")
+            raise SettingsError(f"{path}: [{name}] {key} must be a list of texts, not {_shown(value, name)}")
         if isinstance(value, (int, float)) and not isinstance(value, bool):
             record = record_of(kind, key)
             if not record.least <= value <= record.most:
@@ -168,7 +169,7 @@ def _section(name: str, keys: dict[str, Any], path: str) -> Any:
                 )
     if name == "notify" and keys.get("severity", WORST) not in SEVERITIES:
         raise SettingsError(
-            f"{path}: [notify] severity must be {', '.join(SEVERITIES)}, not {_shown(keys['severity'])}"
+            f"{path}: [notify] severity must be {', '.join(SEVERITIES)}, not {_shown(keys['severity'], name)}"
         )
     if name == "report" and keys.get("language", LANGUAGES[0]) not in LANGUAGES:
         raise SettingsError(
@@ -190,7 +191,8 @@ def _extra(name: str, value: Any, path: str) -> str:
     if isinstance(value, str) or (isinstance(value, (int, float)) and abs(value) < LARGEST_EXTRA):
         return str(value)
     raise SettingsError(
-        f"{path}: [spark.extra] {_cut(name)} must be text, a number, true or false, not {_shown(value)}; "
+        f"{path}: [spark.extra] {_cut(name)} must be text, a number, true or false, "
+        f"not {_shown(value, 'spark.extra')}; "
         'a setting is written "spark.x" = "y", with its name in quotes'
     )
 
@@ -256,8 +258,10 @@ def _cut(name: str) -> str:
     return name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 3]}..."
 
 
-def _shown(value: Any) -> str:
-    """Return a value as text of one short line, however large or nested it is."""
+def _shown(value: Any, section: str = "") -> str:
+    """Return a value as text of one short line, however large or nested it is; its type where it may be a secret."""
+    if section in SECRET_SECTIONS:
+        return f"a value of type {type(value).__name__}"
     try:
         return reprlib.repr(value)
     except ValueError:  # Python converts no more digits

@@ -40,7 +40,7 @@ from mqreplay.cli.stores import use_stores
 from mqreplay.crash import crash_line
 from mqreplay.errors import InputErrors, MqreplayError, OwnDiskError, StoreUnavailable, WarehouseLocked
 from mqreplay.language.language import language
-from mqreplay.printable import printable
+from mqreplay.printable import printable, without_secrets
 from mqreplay.stop_signals import end_process, handle_stops, leave_at_once, stopped_by
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Print the usage and the error, and exit."""
         self.print_usage(sys.stderr)
-        self.exit(BAD_INPUT, f"{self.prog}: error: {printable(message)}\n")
+        self.exit(BAD_INPUT, f"{self.prog}: error: {printable(without_secrets(message))}\n")
 
 
 def parser() -> argparse.ArgumentParser:

@@ -11,7 +11,7 @@ from typing import TextIO
 from rich.console import Console
 from rich.text import Text
 
-from mqreplay.printable import printable
+from mqreplay.printable import printable, without_secrets
 
 
 class Progress:
@@ -37,7 +37,7 @@ class Progress:
 
     def __call__(self, what: str) -> None:
         """Print one line."""
-        seconds, text = time.monotonic() - self._began, printable(what)
+        seconds, text = time.monotonic() - self._began, printable(without_secrets(what))
         # A run continues if nobody reads its progress.
         with self._lock, suppress(BrokenPipeError):
             note, self._note = self._note, ""

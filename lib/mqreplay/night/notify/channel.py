@@ -14,11 +14,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from mqreplay.errors import InputError
 from mqreplay.night.notify.due import CLOSED, WORSENED, Notice
 from mqreplay.night.notify.message import Source, rest_text, rest_title, text, title
+from mqreplay.printable import scheme_alone
 
 TRIES = 3
 WAIT_S = 1.0  # before the second try; twice as long before the third
@@ -54,10 +55,10 @@ class AppriseChannel:
         with _warnings():  # they show the address, which may be a secret
             is_known = self._apprise.add(url)
         if not is_known:
-            raise InputError(f"no service takes the address {without_secrets(url)}; write it as {EXAMPLE}")
+            raise InputError(f"no service takes the address {scheme_alone(url)}; write it as {EXAMPLE}")
         (service,) = self._apprise.services
         parts = urlsplit(service.url(privacy=True))
-        self.name = f"{parts.scheme}://{parts.netloc} {hashlib.sha256(url.encode()).hexdigest()[:8]}"
+        self.name = f"{parts.scheme}://{parts.netloc} {_digest(url)}"
 
     def send(self, notice: Notice, source: Source) -> str | None:
         """Send a message; return why it was not taken, or None."""
@@ -82,11 +83,12 @@ class AlertmanagerChannel:
         """Take alertmanager://host:port, or alertmanagers:// for TLS; a user and a password may stand before it."""
         parts = urlsplit(url)
         host = parts.netloc.rpartition("@")[2]
-        if not host:
-            raise InputError(f"the address {without_secrets(url)} has no host; write it as alertmanager://host:9093")
+        if not host or not _is_port(parts):
+            raise InputError(f"the address {scheme_alone(url)} has no host; write it as alertmanager://host:9093")
         self._url = f"{ALERTMANAGER[parts.scheme]}://{host}{parts.path.rstrip('/')}/api/v2/alerts"
         self._user = (parts.username or "", parts.password or "") if parts.username else None
-        self.name = f"{parts.scheme}://{host}{parts.path.rstrip('/')}"
+        path = parts.path.rstrip("/")  # a gateway's path may hold a token
+        self.name = f"{parts.scheme}://{host}" + (f" {_digest(path)}" if path else "")
 
     def send(self, notice: Notice, source: Source) -> str | None:
         """Send an alert; return why it was not taken, or None."""
@@ -156,14 +158,17 @@ def _channel(url: str) -> Channel:
     return AlertmanagerChannel(url) if url.partition("://")[0] in ALERTMANAGER else AppriseChannel(url)
 
 
-def without_secrets(url: str) -> str:
-    """Return the scheme of an address alone: what follows may be a secret.
+def _is_port(parts: SplitResult) -> bool:
+    """Return whether the port is missing or a number. It is part of a password that has a slash."""
+    try:
+        return parts.port is None or parts.port > 0
+    except ValueError:
+        return False
 
-    >>> without_secrets("slack://a/b/c"), without_secrets("nonsense")
-    ('slack://...', 'without ://')
-    """
-    scheme, mark, _ = url.partition("://")
-    return f"{scheme}://..." if mark else "without ://"
+
+def _digest(secret: str) -> str:
+    """Return what tells channels of one host apart, and shows nothing of their secrets."""
+    return hashlib.sha256(secret.encode()).hexdigest()[:8]
 
 
 @contextmanager
