@@ -75,7 +75,7 @@ def _print(found: Advised, where: str) -> None:
 
     from mqreplay.printable import printable
 
-    console = Console(highlight=False)
+    console = Console(highlight=False, force_jupyter=False)
 
     def say(line: str, style: str = "") -> None:
         console.print(Text(printable(line.rstrip()), style), soft_wrap=True)

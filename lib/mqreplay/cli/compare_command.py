@@ -77,7 +77,7 @@ def _print(found: Comparison) -> None:
 
     from mqreplay.printable import printable
 
-    console = Console(highlight=False)
+    console = Console(highlight=False, force_jupyter=False)
     console.print(Text.assemble((printable(found.cluster), "bold"), f" {found.before} and {found.after}"))
     for row in found.findings.iter_rows(named=True):
         word, colour = MARKS[row["change"]]

@@ -90,7 +90,7 @@ def print_explained(explanation: Explanation, limit: int, words: Language | None
     ``limit``: the rows of evidence that were asked for, at most.
     """
     words = words or in_english()
-    console = Console(highlight=False)
+    console = Console(highlight=False, force_jupyter=False)
     watch = explanation.watch
     console.print(_head(explanation.finding, words, is_open=explanation.is_open), soft_wrap=True)
     say = partial(_say, console, words)

@@ -46,4 +46,4 @@ def print_page_of_findings(root: str, findings: Sequence[Mapping[str, Any]], wor
 
 def _print(link: str, words: Language | None) -> None:
     text = (words or in_english()).filled("Page: {link}", link=printable(link))
-    Console(highlight=False).print(Text(text), soft_wrap=True)
+    Console(highlight=False, force_jupyter=False).print(Text(text), soft_wrap=True)

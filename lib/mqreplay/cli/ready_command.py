@@ -75,7 +75,7 @@ def _print(found: Readiness) -> None:
 
     from mqreplay.printable import printable
 
-    console = Console(highlight=False)
+    console = Console(highlight=False, force_jupyter=False)
     what = f"restart {printable(found.broker_name)} {found.broker_id} at {found.at:%Y-%m-%d %H:%M:%S} UTC: "
     console.print(Text.assemble((what, "bold"), (found.answer, COLOURS[found.answer])))
     for check in found.checks:

@@ -45,7 +45,7 @@ def print_outcome(outcomes: list[Outcome], step: str, warehouse: str, words: Lan
     Of several clusters one line each, the worst first.
     """
     words = words or in_english()
-    console = Console(highlight=False)
+    console = Console(highlight=False, force_jupyter=False)
     where = printable(shlex.quote(warehouse))
     if len(outcomes) > 1 and step != "ingest":
         print_estate(console, outcomes, where, words)
@@ -127,7 +127,7 @@ def print_findings(
     watch knows of them, by cluster and finding_id.
     """
     words = words or in_english()
-    console = Console(highlight=False)
+    console = Console(highlight=False, force_jupyter=False)
     for finding in findings:
         cause = finding["follows_from"]
         more = [f"Follows from {printable(str(cause)[:8])}."] if cause else []

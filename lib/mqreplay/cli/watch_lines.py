@@ -26,7 +26,7 @@ class Printer:
 
     def __init__(self, words: Language) -> None:
         self._words = words
-        self._console = Console(highlight=False, soft_wrap=True)
+        self._console = Console(highlight=False, force_jupyter=False, soft_wrap=True)
 
     def print(self, done: RoundDone) -> None:
         """Print a line for each change, and one for the round."""

@@ -38,7 +38,7 @@ def print_whatif(answer: Answer, saved: str | None = None, *, as_json: bool) -> 
         stored = {} if saved is None else {"prediction_id": saved}
         print(json_text(as_plain(answer) | stored, indent=1, default=str))
         return
-    console = Console(highlight=False)
+    console = Console(highlight=False, force_jupyter=False)
     console.print(Text(printable(answer.cluster), "bold"))
     if answer.prediction is not None:
         _print_prediction(console, answer.prediction)

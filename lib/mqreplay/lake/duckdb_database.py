@@ -56,7 +56,9 @@ class Database:
         self.connection = duckdb.connect(config=settings)
         # Instants are compared and shown in UTC, whatever the zone of this machine.
         self.run("SET GLOBAL TimeZone = 'UTC'")
-        self.run("SET enable_progress_bar = false")  # it would be printed among the rows
+        if self.run("SELECT current_setting('enable_progress_bar')") == [(True,)]:
+            # It would be printed among the rows. In a notebook it is off, and to set it asks for ipywidgets.
+            self.run("SET enable_progress_bar = false")
 
     def __enter__(self) -> Self:
         return self
