@@ -41,12 +41,16 @@ def test_a_deployment_is_none() -> None:
     assert found(1, 2, 3, 4) == []
 
 
+def test_fewer_rounds_than_the_limit_without_joins() -> None:
+    assert found(1, 2, 4, 7, joins=0, leaves=0) == []
+
+
 def test_what_is_not_known_is_not_zero() -> None:
-    (row,) = found(5, moved=None, idle_s=None, duplicates=None)
+    (row,) = found(5, joins=5, moved=None, idle_s=None, duplicates=None)
     assert row["summary"] == (
-        "Group g rebalanced in 1 round within 20 s: 1 join, 1 leave; the times without an owner are not known."
+        "Group g rebalanced in 1 round within 20 s: 5 joins, 1 leave; the times without an owner are not known."
     )
 
 
 def test_rounds_hours_before_are_another_matter() -> None:
-    assert [row["from_ts"] for row in found(1, 5, apart=4000)] == [at(4000)]
+    assert [row["from_ts"] for row in found(1, 5, apart=4000, joins=5)] == [at(4000)]

@@ -77,7 +77,7 @@ LAG_GROWS = FindingKind(
         Cause("slave_config_drift", same=("broker_name", "topic"), after_s=120, critical=True),
         Cause("slave_config_drift", same=("broker_name", "consumer_group"), after_s=120, critical=True),
         Cause("pop_order_blocked", same=("consumer_group", "topic"), after_s=120),
-        Cause("broker_down", same=("broker_name",), after_s=120),
+        Cause("broker_down", same=("broker_name",), after_s=150),  # stale connections stay listed for 135 s
         Cause("slow_broker", same=("consumer_group", "topic"), before_s=90),
         Cause("slave_pull", same=("broker_name",), after_s=120, critical=True),
     ),

@@ -64,7 +64,7 @@ def storms(rounds: pl.DataFrame, cluster: str, storm_rebalances: int) -> pl.Data
             pl.col("moved").is_not_null().any().alias("has_moves"),
             evidence("gold.rebalance_round", GROUP, "to_ts"),
         )
-        .filter(pl.col("cycles") >= storm_rebalances)
+        .filter(pl.col("cycles") >= storm_rebalances, pl.max_horizontal("rounds", "joins") >= storm_rebalances)
     )
     moves = pl.when("has_moves").then(pl.lit(", ") + counted("moved", "queue move")).otherwise(pl.lit(""))
     idle = (

@@ -116,3 +116,23 @@ def test_different_ids_and_nights_without_rows_have_none():
     polls = [connected(0, ("c#1", "h:1"), ("c#2", "h:2")), connected(60, ("c#2", "h:2"))]
     assert found(consumer_connection=polls, consumer_list=[listed(0, "c#1", "c#2")]) == []
     assert found() == []
+
+
+def certain_after_outage(*lists: Row, until: int = 230) -> list[object]:
+    """Whether "c" is certain: broker b does not answer from 20 to 55 s, and then lists "c" three times."""
+    down = [BROKER | {"ts": at(s), "previous_ts": at(s - 5), "error": "timed out"} for s in (20, 55)]
+    own = [listed(0, "c", "d"), listed(60, "c", "c", "c", "d"), listed(until, "c", "d")]
+    return [row[4] for row in found(consumer_list=[*own, *lists], broker_runtime=down)]
+
+
+def test_connections_that_a_paused_broker_did_not_close_yet():
+    assert certain_after_outage() == [False]
+
+
+def test_an_id_that_is_repeated_after_an_outage_and_stays():
+    assert certain_after_outage(until=390) == [True]
+
+
+def test_an_id_that_another_broker_repeats_too():
+    other = [listed(62, "c", "c", "d"), listed(230, "c", "d")]
+    assert certain_after_outage(*(row | {"broker_name": "b2"} for row in other)) == [True]

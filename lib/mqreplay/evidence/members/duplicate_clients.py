@@ -5,7 +5,8 @@ once for each process. Each of them takes the share of the first place (Allocate
 nobody takes that of the others.
 
 A broker drops a connection that died without notice only after 120 s without a heartbeat: until then a client that
-connected again, such as after a pause of the broker, is listed twice, too.
+connected again, such as after a pause of the broker, is listed twice, too (ClientHousekeepingService,
+ConsumerManager#scanNotActiveChannel). Each try to connect during the pause leaves such a connection.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from collections.abc import Mapping
 import polars as pl
 
 from mqreplay.evidence.arrays.distinct import distinct_values
+from mqreplay.evidence.brokers.broker_outages import BROKER
 from mqreplay.evidence.members.listed_members import polled_lists
 from mqreplay.evidence.members.membership import MEMBER
 from mqreplay.evidence.members.observed_clients import ASKED_S, REPEATED_S, RUNNING_INFO, answers, polled, setting
@@ -37,7 +39,7 @@ DUPLICATES: dict[str, pl.DataType] = {
     "addresses": pl.List(pl.String()),  # of the clients, as one broker knows them; empty: not recorded
     "tables": pl.List(pl.String()),  # that show it
 }
-_SIGHT = [*MEMBER, "from_ts", "to_ts", "processes", "addresses", "table_name"]
+_SIGHT = [*MEMBER, "from_ts", "to_ts", "processes", "addresses", "table_name", *BROKER]
 
 
 def duplicate_clients(
@@ -52,7 +54,7 @@ def duplicate_clients(
 
     ``small`` are the night's small tables by name, ``consumer_list`` the lists that the recorder polled. It is certain
     if it lasts longer than DEAD_S seconds, if clients with this id name two start times, or if a process with this id
-    answered without a break, see `_unbroken`.
+    answered without a break, see `_unbroken`. Repeats after an outage of the broker are stale, see `_after_outage`.
     """
     sights = [
         _by_lists(polled_lists(consumer_list, small["broker_runtime"], holes, watched_until)),
@@ -66,35 +68,44 @@ def duplicate_clients(
         pl.col("processes").max(),
         pl.col("addresses").sort_by(pl.col("addresses").list.len(), "from_ts").last(),
         pl.col("table_name").unique().sort().alias("tables"),
+        pl.struct(BROKER).unique().alias("brokers"),
     )
     long = pl.col("to_ts") - pl.col("from_ts") > pl.duration(seconds=DEAD_S)
     named = spans
-    for shown in (_with_two_starts(spans, small["assignment"]), _unbroken(spans, small)):
-        named = named.join(shown, [*MEMBER, "session"], how="left")
-    flags = [pl.col(name).fill_null(False) for name in ("two_starts", "unbroken")]
-    certain = pl.any_horizontal(long, *flags).alias("certain")
+    shown = (
+        _with_two_starts(spans, small["assignment"]),
+        _unbroken(spans, small),
+        _after_outage(spans, small["broker_runtime"]),
+    )
+    for flags in shown:
+        named = named.join(flags, [*MEMBER, "session"], how="left")
+    two_starts, unbroken, stale = (pl.col(name).fill_null(False) for name in ("two_starts", "unbroken", "stale"))
+    certain = (two_starts | ((long | unbroken) & ~stale)).alias("certain")
     return named.with_columns(certain).select([pl.col(name).cast(kind) for name, kind in DUPLICATES.items()])
 
 
 def _by_lists(lists: pl.DataFrame) -> pl.DataFrame:
-    return _repeated(lists.select("consumer_group", "ts", "until", "cid_all"), LISTS)
+    return _repeated(lists.select("consumer_group", "ts", "until", "cid_all", *BROKER), LISTS)
 
 
 def _by_rebalances(rebalance: pl.DataFrame) -> pl.DataFrame:
     until = (pl.col("ts") + pl.duration(seconds=REBALANCE_S)).alias("until")
-    return _repeated(rebalance.select("consumer_group", "ts", until, "cid_all"), REBALANCES)
+    unnamed = [pl.lit(None, pl.String).alias("broker_name"), pl.lit(None, pl.Int64).alias("broker_id")]
+    return _repeated(rebalance.select("consumer_group", "ts", until, "cid_all", *unnamed), REBALANCES)
 
 
 def _repeated(lists: pl.DataFrame, table: str) -> pl.DataFrame:
     """Return the client ids that a list has more than once.
 
-    Columns: consumer_group, client_id, from_ts, to_ts, processes, addresses, table_name.
+    Columns: consumer_group, client_id, from_ts, to_ts, processes, addresses, table_name, broker_name, broker_id.
     """
     distinct, list_of = distinct_values(lists, ["cid_all"])  # members see the same lists again and again
     repeats = distinct.select(pl.col("cid_all").list.n_unique() < pl.col("cid_all").list.len()).to_series()
     several = lists.filter(repeats.gather(list_of)).with_row_index("list")
     each = several.explode("cid_all").rename({"cid_all": "client_id", "ts": "from_ts", "until": "to_ts"})
-    counted = each.group_by("list", *MEMBER, "from_ts", "to_ts").agg(pl.len().cast(pl.Int64).alias("processes"))
+    counted = each.group_by("list", *MEMBER, "from_ts", "to_ts", *BROKER).agg(
+        pl.len().cast(pl.Int64).alias("processes")
+    )
     none = pl.lit([], pl.List(pl.String)).alias("addresses")
     return counted.filter(pl.col("processes") > 1).with_columns(none, pl.lit(table).alias("table_name")).select(_SIGHT)
 
@@ -102,7 +113,7 @@ def _repeated(lists: pl.DataFrame, table: str) -> pl.DataFrame:
 def _by_connections(consumer_connection: pl.DataFrame) -> pl.DataFrame:
     """Return the client ids that a broker knows at several addresses.
 
-    Columns: consumer_group, client_id, from_ts, to_ts, processes, addresses, table_name.
+    Columns: consumer_group, client_id, from_ts, to_ts, processes, addresses, table_name, broker_name, broker_id.
     """
     by = ["broker_name", "broker_id", "consumer_group"]
     confirmed = pl.max_horizontal("ts", pl.col("previous_ts").shift(-1).over(by))
@@ -128,6 +139,27 @@ def _with_two_starts(spans: pl.DataFrame, assignment: pl.DataFrame) -> pl.DataFr
         pl.col("ts") <= pl.col("to_ts")
     )
     return met.filter(near).group_by(*MEMBER, "session").agg((pl.col("started").n_unique() > 1).alias("two_starts"))
+
+
+def _after_outage(spans: pl.DataFrame, broker_runtime: pl.DataFrame) -> pl.DataFrame:
+    """Return whether an id was repeated by one broker alone, after that broker did not answer.
+
+    Columns: consumer_group, client_id, session, stale.
+
+    Such repeats begin within DEAD_S seconds of the last failed poll and end once the broker drops the old connections.
+    Other processes connect to each broker of the topic, and stay.
+    """
+    failed = broker_runtime.filter(pl.col("error").is_not_null()).select(*BROKER, pl.col("ts").alias("failed_ts"))
+    alone = (
+        spans.filter(pl.col("brokers").list.len() == 1).with_columns(pl.col("brokers").list.first()).unnest("brokers")
+    )
+    since = pl.col("from_ts") - pl.col("failed_ts")
+    until = pl.col("to_ts") - pl.col("failed_ts")
+    near = since.is_between(pl.duration(seconds=0), pl.duration(seconds=DEAD_S)) & (
+        until <= pl.duration(seconds=2 * DEAD_S)
+    )
+    met = alone.join(failed, BROKER).filter(near)
+    return met.select(*MEMBER, "session").unique().with_columns(pl.lit(True).alias("stale"))
 
 
 def _unbroken(spans: pl.DataFrame, small: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
