@@ -68,9 +68,9 @@ def test_delay_levels() -> None:
 
 
 def test_a_pull() -> None:
-    assert PullRequest("T", "g", 0, 0) == ("T", "g", 0, 0, 0, 0, None, "TAG", 0)
-    assert PullBroker("b") == ("b", "ASYNC_MASTER", 6, False, False, False, 0, 0, False)
-    assert GroupConfig() == (True, True, 0, 1)
+    assert PullRequest("T", "g", 0, 0) == ("T", "g", 0, 0, 0, 0, None, "TAG", 0, False)
+    assert PullBroker("b") == ("b", "ASYNC_MASTER", 6, False, False, False, 0, 0, False, False, True)
+    assert GroupConfig() == (True, True, 0, 1, False)
     assert TopicReadConfig() == (6, 16)
     assert Subscription() == ("TAG", 0, None)
     assert QueueData("b", 4, 4, 6).topic_sys_flag == 0

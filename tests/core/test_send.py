@@ -165,6 +165,14 @@ def test_brokers_that_are_equal_but_for_being_reachable_rank_as_they_are_kept() 
     assert rank_fault_items(items, now=9) == ["a", "b"]
 
 
+def test_an_unreachable_broker_is_unavailable_in_one_version_alone() -> None:
+    items = {"b": FaultItem(1, 5, False)}
+    assert [is_available(items, "b", 9, version) for version in ("4.9.7", "5.1.3", "5.1.4", "5.2.0", "5.3.3")] == [
+        *(True, True, False, True, True)
+    ]
+    assert not is_available(items, "b", 4, "5.3.3")
+
+
 def test_which_tries_isolate_a_broker() -> None:
     isolating = {kind for kind in TryKind if isolates_broker(TryOutcome(kind))}
     assert isolating == {TryKind.REMOTING, TryKind.BROKER, TryKind.CLIENT}

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from mqreplay.core.java import string_hash, to_long
 from mqreplay.core.java_maps import concurrent_hash_map_order
-from mqreplay.core.version import CLIENT_4, at_least
+from mqreplay.core.version import CLIENT_4, CLIENT_5, at_least
 
 LATENCY_MAX = (50, 100, 550, 1_000, 2_000, 3_000, 15_000)
 NOT_AVAILABLE_DURATION = (0, 0, 30_000, 60_000, 120_000, 180_000, 600_000)
@@ -102,17 +102,19 @@ def update_fault_item(
     return {**fault_items, broker_name: FaultItem(current_latency, start, reachable)}
 
 
-def is_available(fault_items: Mapping[str, FaultItem], broker_name: str, now: int) -> bool:
-    """Return whether a broker is available at ``now``, epoch ms; an unknown broker always is, an unreachable one never.
+def is_available(fault_items: Mapping[str, FaultItem], broker_name: str, now: int, version: str = CLIENT_5) -> bool:
+    """Return whether a broker is available at ``now``, epoch ms; an unknown broker always is.
 
-    LatencyFaultToleranceImpl#isAvailable.
+    LatencyFaultToleranceImpl#isAvailable. In 5.1.4 alone, an unreachable broker never is.
 
     >>> items = {"b": FaultItem(700, 31_000)}
     >>> is_available(items, "b", 30_999), is_available(items, "b", 31_000), is_available(items, "c", 0)
     (False, True, True)
     """
     item = fault_items.get(broker_name)
-    return item is None or (item.reachable and now >= item.start_timestamp)
+    if item is None or now < item.start_timestamp:
+        return item is None
+    return item.reachable or not at_least(version, "5.1.4") or at_least(version, "5.2.0")
 
 
 def is_reachable(fault_items: Mapping[str, FaultItem], broker_name: str) -> bool:
