@@ -211,3 +211,10 @@ def test_a_conflict_keeps_fifty_rows_as_evidence() -> None:
 def test_no_conflicts_are_no_findings() -> None:
     found = conflict_findings(conflicts_of(), conflicts_of(), "c", DISPUTE_S)
     assert (len(found), dict(found.schema)) == (0, SCHEMA)
+
+
+def test_a_lost_consumer_that_comes_back() -> None:
+    again = member("g", "c", 160, ENDED)
+    sessions = pl.DataFrame([member("g", "c", 0, 60), (*again[:2], 2, *again[3:])], MEMBERS, orient="row")
+    lost = lost_consumers(sessions, rows("gold.queue_owner", {}, [held("g", "c", 0, 0, 60)]), at(ENDED), LOST_S)
+    assert lost.select("from_ts", "to_ts").rows() == [(at(60), at(160))]

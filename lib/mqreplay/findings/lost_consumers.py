@@ -86,16 +86,20 @@ def lost_consumers(
     ``queues`` counts those that it held until then; those of retry topics are apart (``retry_queues``). ``seen``: its
     queues were known, by ``unwatched``, the frame of observed_clients.unwatched. ``dropped``: see `membership`.
 
-    ``to_ts`` is when its queues had new owners, or ``until`` (see `heard_until`) where nobody took one. ``members`` is
-    the frame of membership.py, ``owners`` is gold.queue_owner. A client is lost if it is silent for ``lost_s``
-    seconds and never unregistered. The recording must outlast its silence by as much. A client without heartbeats is
+    ``to_ts`` is when its queues had new owners, or ``until`` (see `heard_until`) where nobody took one; at the latest
+    when the client is a member again. ``members`` is the frame of membership.py, ``owners`` is gold.queue_owner. A
+    client is lost if it is silent for ``lost_s`` seconds and never unregistered. The recording must outlast its
+    silence by as much. A client without heartbeats is
     left out, as nothing shows whether it unregistered, unless it vanished, or a broker's log shows that it dropped the
     client and went on (``dropped``): ``vanished`` is the frame of listed_members. ``silent`` says of a client
     that vanished whether it did not answer before its brokers dropped it; of others it is null.
     """
     dropped = pl.col("dropped").is_not_null()
     at = pl.lit(until, dtype=INSTANT)
-    ended = members.with_columns(pl.when(dropped).then(pl.max_horizontal("to_ts", at)).otherwise(at).alias("until_ts"))
+    back = pl.col("from_ts").shift(-1).over(MEMBER, order_by="from_ts").alias("back_ts")
+    ended = members.with_columns(
+        pl.when(dropped).then(pl.max_horizontal("to_ts", at)).otherwise(at).alias("until_ts"), back
+    )
     if vanished is None:
         ended = ended.with_columns(pl.lit(None, pl.Boolean).alias("silent"))
     else:
@@ -120,13 +124,15 @@ def lost_consumers(
     by_another = (pl.col("next_client_id") != pl.col("client_id")) & follows
     taken = (
         last_held.join(after, on=["consumer_group", *QUEUE], how="left")
-        .group_by(*MEMBER, "session", "to_ts", "until_ts", "silent", "dropped", *QUEUE)
+        .group_by(*MEMBER, "session", "to_ts", "until_ts", "back_ts", "silent", "dropped", *QUEUE)
         .agg(pl.when(by_another).then(pl.max_horizontal("since_ts", "to_ts")).min().alias("taken_ts"))
     )
     of_retry = pl.col("topic").str.starts_with(RETRY).fill_null(False)
     counted_queues = taken.group_by(*MEMBER, "session").agg(
         pl.col("to_ts").first().alias("from_ts"),
-        pl.coalesce(pl.col("taken_ts").max(), pl.col("until_ts").first()).alias("to_ts"),
+        pl.min_horizontal(
+            pl.coalesce(pl.col("taken_ts").max(), pl.col("until_ts").first()), pl.col("back_ts").first()
+        ).alias("to_ts"),
         (pl.col("broker_name").is_not_null() & ~of_retry).sum().cast(pl.Int64).alias("queues"),
         (pl.col("broker_name").is_not_null() & of_retry).sum().cast(pl.Int64).alias("retry_queues"),
         pl.col("silent", "dropped").first(),
