@@ -62,6 +62,17 @@ def test_other_bytes_of_the_same_length_and_time_are_read(asked, recording):
     assert asked() == ["routes.jsonl"]
 
 
+def test_a_damaged_cache_is_ignored(asked, recording, tmp_path):
+    asked()
+    path = tmp_path / "w" / FILE
+    data = path.read_bytes()
+    digest = bytes.fromhex(file_sha256(str(recording / "routes.jsonl")))
+    at = data.index(digest[4:28])
+    path.write_bytes(data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :])
+    assert asked() == ["pull_log.jsonl", "routes.jsonl"]
+    assert asked() == []
+
+
 def test_another_file_in_the_same_place_is_read(asked, recording, tmp_path):
     asked()
     (tmp_path / "other").write_text('{"b": 3}\n')

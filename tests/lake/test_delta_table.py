@@ -22,7 +22,6 @@ from mqreplay.lake.contract import PROPERTIES
 from mqreplay.lake.duckdb_database import Database
 from mqreplay.lake.row_filter import RowFilter
 from mqreplay.lake.sql import quoted
-from mqreplay.lake.table_files import table_files
 from mqreplay.lake.warehouse import Warehouse
 
 ALL = RowFilter("c")
@@ -119,7 +118,7 @@ def test_partitions_of_any_cluster_are_read_and_extended_by_all(spark, warehouse
     frame.withColumn("id", frame.id + 1).write.format("delta").mode("append").save(location)
     with Database() as database:
         for cluster in CLUSTERS:
-            query = database.files(schema, table_files(location, schema, RowFilter(cluster)).files)
+            query = database.files(schema, warehouse.listed_files(TABLE, RowFilter(cluster)))
             found = database.run(f"SELECT cluster, id FROM ({query}) ORDER BY id")
             assert found == [(cluster, 2), (cluster, 3)]
             some = RowFilter(cluster, wanted=pl.col("id") > 2)

@@ -261,8 +261,9 @@ def test_the_version_before_the_run_is_kept_however_old_it_is(warehouse, rows, i
 
 
 def test_a_journal_that_cannot_be_read_now_is_not_called_damaged(warehouse, recovered):
-    Path(warehouse.root, JOURNAL).mkdir(parents=True)
-    with pytest.raises(IsADirectoryError):
+    Path(warehouse.root).mkdir(parents=True)
+    Path(warehouse.root, JOURNAL).symlink_to(JOURNAL)
+    with pytest.raises(OSError, match="symbolic links"):
         recovered()
 
 
@@ -279,3 +280,7 @@ def test_a_damaged_journal_is_refused_in_words(warehouse, recovered):
         Path(warehouse.root, JOURNAL).write_text(text)
         with pytest.raises(InputError, match="is damaged"):
             recovered()
+    Path(warehouse.root, JOURNAL).unlink()
+    Path(warehouse.root, JOURNAL).mkdir()
+    with pytest.raises(InputError, match="is damaged"):
+        recovered()

@@ -21,7 +21,7 @@ from mqreplay.lake.contract import load_contracts
 from mqreplay.lake.journal import Journal
 from mqreplay.lake.maintenance import compact, removable_files, remove_unused, small_files
 from mqreplay.lake.row_filter import RowFilter
-from mqreplay.lake.table_files import Buckets, read_files, table_files
+from mqreplay.lake.table_files import Buckets, read_files
 from mqreplay.lake.warehouse import Warehouse
 
 ALL = RowFilter("c")
@@ -97,7 +97,7 @@ def test_each_row_of_compacted_files_is_in_one_shard(tmp_path) -> None:
     assert compact(warehouse, name, small_files(warehouse, name))
     assert len(live_files(warehouse, name)) == 1
     contract = contracts[name]
-    files = table_files(warehouse.location(name), contract.arrow_schema, ALL)
+    files = warehouse.files(name, ALL)
     key = key_of(contract.shard_key)
     shards = [(0, BUCKETS // 2 - 1), (BUCKETS // 2, BUCKETS - 1)]
     found = [read_files(files, ["queue_id"], pl.lit(True), Buckets(*shard, key))["queue_id"] for shard in shards]

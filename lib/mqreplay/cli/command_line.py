@@ -187,7 +187,9 @@ def main(argv: Sequence[str] | None = None, *, own_process: bool | None = None) 
         args.own_process, args.arguments = own, arguments
         status = _command(args)
         sys.stdout.flush()
-    except (Exception, KeyboardInterrupt) as error:
+    except BaseException as error:
+        if isinstance(error, SystemExit | GeneratorExit):
+            raise
         status = _ended_by(error, arguments, getattr(args, "warehouse", None))
     finally:
         if own:

@@ -20,7 +20,6 @@ from mqreplay.lake.duckdb_database import Database, quoted, without_zone
 from mqreplay.lake.duckdb_statement import read_duckdb_statement
 from mqreplay.lake.existing import LAYERS, require_warehouse
 from mqreplay.lake.sql import check_text
-from mqreplay.lake.table_files import files_in, snapshot
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.stop_signals import handle_stops_again
 
@@ -106,8 +105,7 @@ def _make_views(database: Database, warehouse: Warehouse, names: Iterable[str]) 
     for layer in LAYERS:
         database.run(f"CREATE SCHEMA {layer}")
     for name in names:
-        schema, place = warehouse.contracts[name].arrow_schema, warehouse.location(name)
-        files = files_in(place, snapshot(place).files) if warehouse.exists(name) else []
+        schema, files = warehouse.contracts[name].arrow_schema, warehouse.listed_files(name)
         columns = ", ".join(without_zone(schema, schema.names))
         layer, _, table = name.partition(".")
         database.run(f"CREATE VIEW {layer}.{quoted(table)} AS SELECT {columns} FROM ({database.files(schema, files)})")

@@ -52,9 +52,7 @@ def table_row(warehouse: Warehouse, contract: Contract) -> list[Any]:
     """Return a table's row of HEAD. Days are those of partitions, else of the rows."""
     import polars as pl
 
-    from mqreplay.lake.table_files import snapshot
-
-    files = snapshot(warehouse.location(contract.name)).files
+    files = warehouse.snapshot(contract.name).files
     first = last = None
     if contract.by_day:
         first, last = files["day"].min(), files["day"].max()

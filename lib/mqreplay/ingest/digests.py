@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from hashlib import sha256
 from itertools import accumulate, islice
 from typing import overload
 
@@ -30,6 +31,7 @@ from mqreplay.local_files import unreadable
 from mqreplay.recording_files import CHECKSUMS
 
 FILE = ".mqreplay.digests"
+CHECKSUM_BYTES = 32  # at its end: the SHA-256 of the rest
 STAMP = ["path", "bytes", "modified_ns", "changed_ns", "inode", "version"]
 KNOWN = pl.Schema(
     {
@@ -63,7 +65,7 @@ class Hashed:
 
 
 class KnownDigests:
-    """The digests of the last run, in a file of the warehouse, which may be torn or missing."""
+    """The digests of the last run, in a file of the warehouse, which may be damaged or missing."""
 
     def __init__(self, root: str, engine: Engine | None = None, digest: Hash = file_sha256) -> None:
         """Take the warehouse's folder ``root``, the ``engine`` for many files, and ``digest``, which hashes a file."""
@@ -116,17 +118,20 @@ class KnownDigests:
             yield from self._engine.map(hash_files, tasks, self._digest)
 
     def _read(self) -> pl.DataFrame:
-        """Return the stored digests (KNOWN); none if the file is missing or foreign."""
+        """Return the stored digests (KNOWN); none if the file is missing, damaged or foreign."""
         try:
-            found = pl.read_parquet(files_of(self._path).read(self._path))
-        except (FileNotFoundError, pl.exceptions.PolarsError):
+            data = files_of(self._path).read(self._path)
+            table, checksum = data[:-CHECKSUM_BYTES], data[-CHECKSUM_BYTES:]
+            found = pl.read_parquet(table) if sha256(table).digest() == checksum else KNOWN.to_frame()
+        except (OSError, pl.exceptions.PolarsError):
             return KNOWN.to_frame()
         return found if found.schema == KNOWN else KNOWN.to_frame()
 
     def _write(self, rows: pl.DataFrame) -> None:
         buffer = io.BytesIO()
         rows.write_parquet(buffer)
-        files_of(self._path).write(self._path, buffer.getvalue())
+        table = buffer.getvalue()
+        files_of(self._path).write(self._path, table + sha256(table).digest())
 
 
 class _Tasks(Sequence[RecordedFiles]):

@@ -11,7 +11,7 @@ import datetime as dt
 import tempfile
 import threading
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -293,6 +293,15 @@ class CatalogWarehouse(Warehouse):
             for _, _, files in self._exports.pop(name, []):
                 for file in files.files:
                     Path(file.path).unlink(missing_ok=True)
+
+    def note_versions(self, names: Iterable[str] = ()) -> None:
+        """Do nothing: the tables need not be in this folder."""
+
+    def check(self, name: str, *, checksums: bool) -> None:
+        """Do nothing: the files are not this program's to read."""
+
+    def mend_log(self, name: str) -> None:
+        """Do nothing: the log is not this program's to open."""
 
     def remove_torn_commits(self, name: str, since: int) -> None:
         """Do nothing: the log is not this program's to open. Spark writes a commit whole, or not."""

@@ -96,6 +96,11 @@ class Contract:
         return "day" in self.partitioned_by
 
     @property
+    def is_judged(self) -> bool:
+        """Return whether nightly makes the rows from silver, day by day, and can make them again."""
+        return self.layer == "gold" and self.has_day
+
+    @property
     def arrow_schema(self) -> pa.Schema:
         """Return the Arrow schema; every column may be null."""
         return arrow_schema((column.name, column.type) for column in self.columns)

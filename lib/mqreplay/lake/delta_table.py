@@ -16,7 +16,7 @@ from deltalake.transaction import AddAction, RemoveAction
 from mqreplay import __version__
 from mqreplay.errors import ContractError
 from mqreplay.lake.contract import PROPERTIES, Contract
-from mqreplay.lake.files import is_remote, store_error
+from mqreplay.lake.files import first_line, is_remote, store_error
 from mqreplay.lake.lease import require_lease
 from mqreplay.lake.local_folder import check_table_folder
 from mqreplay.lake.storage import storage_options
@@ -27,6 +27,10 @@ COMMIT = CommitProperties(custom_metadata={"mqreplay": __version__})
 
 
 ALREADY_EXISTS = "A Delta Lake table already exists"  # delta-rs has no error of its own for it
+
+
+class UnreadableLog(ContractError):
+    """Delta-rs cannot read the log of a table."""
 
 
 class CommitConflict(Exception):
@@ -127,7 +131,7 @@ def table_errors(location: str) -> Iterator[None]:
             raise store_error(location, error) from None
         if isinstance(error, OSError):
             raise
-        raise ContractError(f"the Delta table {location} cannot be used: {error}") from None
+        raise UnreadableLog(f"the Delta table {location} cannot be used: {first_line(error)}") from None
 
 
 @contextmanager

@@ -224,7 +224,11 @@ class LocalFiles:
         beside = f"{path}.new"
         os.makedirs(os.path.dirname(path), exist_ok=True)
         Path(beside).write_bytes(data)
-        os.replace(beside, path)
+        try:
+            os.replace(beside, path)
+        except IsADirectoryError:
+            os.remove(beside)
+            raise InputError(f"{path} is a folder, and mqreplay needs a file there; remove the folder") from None
 
     def create(self, path: str, data: bytes) -> None:
         """As Files.create."""

@@ -17,6 +17,7 @@ from mqreplay.lake.files import files_of, for_each, joined
 from mqreplay.lake.lease import require_lease
 from mqreplay.lake.lock import is_locked
 from mqreplay.lake.small_file import read_json, write_json
+from mqreplay.lake.table_versions import FILE as NOTED_VERSIONS
 from mqreplay.lake.warehouse import Warehouse
 
 JOURNAL = ".mqreplay.journal"
@@ -70,12 +71,14 @@ class Journal:
         except BaseException:
             self._cancel()
             raise
+        self._warehouse.note_versions()
         require_lease(self._path)
         files_of(self._path).remove(self._path)
 
     def savepoint(self, tables: Iterable[str]) -> None:
         """Keep the current content of these tables even if the rest of the transaction fails."""
         with self._lock:
+            self._warehouse.note_versions()
             self._versions = self._versions | self._now(tables)
             self._write()
 
@@ -91,7 +94,7 @@ class Journal:
         noted = self._read()
         versions = {table: v for table, v in noted["versions"].items() if table in self._warehouse.contracts}
         had = [table for table, version in versions.items() if version is not None]
-        gone = [table for table in had if not self._warehouse.exists(table)]
+        gone = [table for table in had if self._warehouse.version(table) is None]
         if gone and len(gone) < len(had):
             raise InputError(
                 f"table {gone[0]} of {self._warehouse.root} is missing, and the last run was interrupted "
@@ -102,6 +105,7 @@ class Journal:
         for table, version in versions.items():
             # If somebody removed all tables to start again, there is nothing to restore.
             self._roll_back(table, None if gone else version)
+        self._warehouse.note_versions(versions)
         files_of(self._path).remove(self._path)
 
     def _roll_back(self, table: str, version: int | None) -> None:
@@ -122,10 +126,11 @@ class Journal:
 
     def _read(self) -> dict[str, dict[str, int | None]]:
         try:
-            noted = read_json(self._path)
+            # Versions before 0.3 wrote neither a checksum nor the file of versions.
+            noted = read_json(self._path, is_old=not _is_there(joined(self._warehouse.root, NOTED_VERSIONS)))
             if isinstance(noted["versions"], dict):
-                return noted  # type: ignore[no-any-return]
-        except (ValueError, KeyError, TypeError):
+                return noted
+        except (IsADirectoryError, ValueError, KeyError):
             pass
         raise InputError(
             f"{self._path} is damaged, so an interrupted run cannot be rolled back; "

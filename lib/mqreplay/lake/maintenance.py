@@ -8,7 +8,6 @@ import polars as pl
 
 from mqreplay.lake.delta_table import COMMIT, CommitConflict, changing, open_table, table_errors
 from mqreplay.lake.files import files_of, for_each, joined
-from mqreplay.lake.table_files import snapshot
 from mqreplay.lake.table_log import LOG
 from mqreplay.lake.table_writer import WRITER_PROPERTIES
 from mqreplay.lake.warehouse import Warehouse
@@ -30,7 +29,7 @@ def small_files(warehouse: Warehouse, name: str) -> list[SmallFiles]:
     """Return the partitions of a table with two or more small files."""
     if not warehouse.exists(name):
         return []
-    listed = snapshot(warehouse.location(name)).files
+    listed = warehouse.snapshot(name).files
     # delta-rs cannot remove files whose names are not ASCII (lake/delta_table.py).
     odd = listed.filter(~pl.col("path").map_elements(str.isascii, pl.Boolean)).select("cluster", "day")
     small = listed.filter(pl.col("size_bytes") < SMALL_BYTES).join(

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import datetime as dt
+import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, BinaryIO, NamedTuple
 from urllib.parse import unquote
 
@@ -20,11 +21,12 @@ from mqreplay.errors import ContractError
 from mqreplay.lake.buckets import COLUMN as BUCKET
 from mqreplay.lake.buckets import Key, buckets, columns_of
 from mqreplay.lake.copies import copied
+from mqreplay.lake.data_checksums import check_files
 from mqreplay.lake.delta_table import open_table
 from mqreplay.lake.files import OBJECT_SCHEMES, FileInfo, files_of, is_remote, joined, scheme_of
 from mqreplay.lake.row_filter import RowFilter
 from mqreplay.lake.storage import storage_options
-from mqreplay.lake.table_log import last_commit, last_version
+from mqreplay.lake.table_log import last_commit
 
 STRUCTS_MAY_DIFFER = pl.ScanCastOptions(missing_struct_fields="insert", extra_struct_fields="ignore")
 
@@ -68,8 +70,15 @@ class Snapshot:
     ``files`` has path (below the table's folder), size_bytes, num_records, cluster and day (null: not by day).
     """
 
+    version: int
     files: pl.DataFrame
     fields: tuple[dict[str, Any], ...]
+
+    @cached_property
+    def digest(self) -> str:
+        """Return a digest of the files and the columns, without what a library may write in another way."""
+        columns = [(field["name"], json.dumps(field["type"], sort_keys=True)) for field in self.fields]
+        return hashlib.sha256(f"{columns}\n{self.files.write_csv()}".encode()).hexdigest()[:32]
 
     def of(self, rows: RowFilter | None) -> pl.DataFrame:
         """Return the files of the partitions that may hold these rows; all files for None."""
@@ -92,6 +101,11 @@ def snapshot(location: str, version: int | None = None) -> Snapshot:
 
 @lru_cache(maxsize=128)  # a night asks for the same tables many times; the last commit shows whether one changed
 def _snapshot(location: str, version: int | None, _commit: FileInfo | None) -> Snapshot:
+    return read_snapshot(location, version)
+
+
+def read_snapshot(location: str, version: int | None = None) -> Snapshot:
+    """Read a version of the table anew; the last one by default. Raises ContractError for an older layout."""
     table = open_table(location, version)
     _check_whole_files(table, location)
     if not table.metadata().partition_columns:
@@ -108,7 +122,7 @@ def _snapshot(location: str, version: int | None, _commit: FileInfo | None) -> S
         pl.col("partition.cluster").cast(pl.String).alias("cluster"),
         day.cast(pl.Date).alias("day"),
     ).sort("path")
-    return Snapshot(files, tuple(json.loads(table.schema().to_json())["fields"]))
+    return Snapshot(table.version(), files, tuple(json.loads(table.schema().to_json())["fields"]))
 
 
 def _check_whole_files(table: DeltaTable, location: str) -> None:
@@ -123,16 +137,10 @@ def _check_whole_files(table: DeltaTable, location: str) -> None:
 
 
 def files_in(location: str, listed: pl.DataFrame) -> list[TableFile]:
-    """Return files of a snapshot with their whole paths."""
+    """Return files of a snapshot with their whole paths. Raises DamagedTable if one is missing or changed."""
+    check_files(location, listed)
     rows = listed.select("path", "cluster", "day", "num_records").iter_rows()
     return [TableFile(joined(location, path), *others) for path, *others in rows]
-
-
-def table_files(location: str, schema: pa.Schema, rows: RowFilter) -> TableFiles:
-    """Return the files of the table at ``location`` in the partitions that may hold these rows."""
-    if last_version(location) is None:
-        return TableFiles((), schema)
-    return TableFiles(tuple(files_in(location, snapshot(location).of(rows))), schema)
 
 
 @dataclass(frozen=True)

@@ -5,15 +5,20 @@ from __future__ import annotations
 import json
 import os
 import re
-from contextlib import suppress
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from itertools import dropwhile
 
 from mqreplay.lake.files import FileInfo, files_of, is_remote, joined
 from mqreplay.lake.lease import is_leased
+from mqreplay.lake.scratch import scratch
 
 LOG = "_delta_log"
 COMMIT = re.compile(r"([0-9]{20})\.json")
 TEMPORARY = re.compile(r"\..*\.tmp|.*#[0-9]+", re.DOTALL)
+LAST_CHECKPOINT = "_last_checkpoint"
 CHECKPOINT = re.compile(r"([0-9]{20})\.checkpoint\.parquet")
 
 _known: dict[str, FileInfo | None] = {}  # the last commits of leased tables: only this process changes them
@@ -66,6 +71,33 @@ def _versions(location: str) -> dict[int, str]:
     log = joined(location, LOG)
     named = [(COMMIT.fullmatch(name) or CHECKPOINT.fullmatch(name), name) for name in files_of(log).names(log)]
     return {int(match[1]): name for match, name in named if match}
+
+
+@contextmanager
+def all_commits(location: str) -> Iterator[str | None]:
+    """Yield a temporary table that has all commits of the one in this folder, and no checkpoint of it.
+
+    None if a commit is missing, or the table is a store's.
+    """
+    log = joined(location, LOG)
+    commits = [] if is_remote(location) else [name for name in files_of(log).names(log) if COMMIT.fullmatch(name)]
+    if not commits or int(commits[-1].partition(".")[0]) != len(commits) - 1:
+        yield None
+        return
+    with tempfile.TemporaryDirectory(dir=scratch().folder) as folder:
+        os.mkdir(joined(folder, LOG))
+        for name in commits:
+            shutil.copy(joined(log, name), joined(folder, LOG, name))
+        yield folder
+
+
+def remove_checkpoints(location: str) -> None:
+    """Remove the checkpoints of a table that has all of its commits."""
+    log = joined(location, LOG)
+    for name in files_of(log).names(log):
+        if CHECKPOINT.fullmatch(name) or name == LAST_CHECKPOINT:
+            files_of(log).remove(joined(log, name))
+    log_changed(location)
 
 
 def remove_table(location: str) -> None:

@@ -26,6 +26,7 @@ from deltalake import WriterProperties
 from mqreplay.errors import ContractError, InputError
 from mqreplay.lake.buckets import COLUMN as BUCKET
 from mqreplay.lake.buckets import Key, buckets, columns_of
+from mqreplay.lake.data_checksums import checksum_of
 from mqreplay.lake.files import files_of, is_remote, joined
 
 WRITER_PROPERTIES = WriterProperties(compression="ZSTD")  # of files that delta-rs writes
@@ -179,10 +180,11 @@ class _File:
 
     def __init__(self, writer: TableWriter, partition: Partition) -> None:
         self._partition = partition
-        self._path = f"{partition_folder(partition)}/part-{uuid.uuid4()}.zstd.parquet"
-        self._target, self._rows = joined(writer.folder, self._path), 0
-        self._folder = tempfile.TemporaryDirectory() if is_remote(self._target) else None
-        self._local = Path(self._target if self._folder is None else f"{self._folder.name}/part.parquet")
+        self._path, self._rows = f"{partition_folder(partition)}/part-{uuid.uuid4()}", 0
+        self._place = writer.folder
+        self._folder = tempfile.TemporaryDirectory() if is_remote(self._place) else None
+        local = joined(self._place, f"{self._path}.parquet")
+        self._local = Path(local if self._folder is None else f"{self._folder.name}/part.parquet")
         self._local.parent.mkdir(parents=True, exist_ok=True)
         self._writer = _Writer(str(self._local), writer)
 
@@ -191,14 +193,18 @@ class _File:
         self._writer.add(rows)
 
     def closed(self) -> WrittenFile:
-        """End the file and return its facts."""
+        """End the file and return its facts. Its name ends with its checksum (data_checksums.py)."""
         self._writer.flush()
         self._writer.close()
         size = self._local.stat().st_size
-        if self._folder is not None:
-            files_of(self._target).upload(self._local, self._target)
+        path = f"{self._path}-{checksum_of(self._local)}.zstd.parquet"
+        target = joined(self._place, path)
+        if self._folder is None:
+            self._local.rename(target)
+        else:
+            files_of(target).upload(self._local, target)
             self._folder.cleanup()
-        return WrittenFile(self._path, size, self._rows, self._partition)
+        return WrittenFile(path, size, self._rows, self._partition)
 
     def discard(self) -> None:
         """Close a file whose writing failed. No version uses it; mqreplay maintain removes it."""

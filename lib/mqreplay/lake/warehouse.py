@@ -17,6 +17,7 @@ from deltalake import DeltaTable
 from mqreplay import __version__
 from mqreplay.errors import ContractError
 from mqreplay.lake.buckets import key_of
+from mqreplay.lake.checked_tables import CheckedTables
 from mqreplay.lake.contract import Contract, load_contracts
 from mqreplay.lake.delta_table import (
     CommitConflict,
@@ -31,8 +32,19 @@ from mqreplay.lake.files import for_each, is_remote, joined
 from mqreplay.lake.lease import require_lease
 from mqreplay.lake.row_filter import RowFilter
 from mqreplay.lake.storage import spark_location
-from mqreplay.lake.table_files import TableFile, TableFiles, files_in, opened, scan_files, snapshot, table_files
-from mqreplay.lake.table_log import last_commit, last_version, log_changed, remove_table, remove_torn_log_files
+from mqreplay.lake.table_files import (
+    TableFile,
+    TableFiles,
+    files_in,
+    opened,
+    scan_files,
+)
+from mqreplay.lake.table_log import (
+    last_commit,
+    log_changed,
+    remove_table,
+    remove_torn_log_files,
+)
 from mqreplay.lake.table_writer import TableWriter, WrittenFile, as_table, repeating
 
 if TYPE_CHECKING:
@@ -44,7 +56,7 @@ BATCH_ROWS = 50_000  # rows in memory of a file that is rewritten
 COMMITS = 10  # attempts of a commit while others commit versions
 
 
-class Warehouse:
+class Warehouse(CheckedTables):
     """The tables under ``root``: read and replace rows. Safe for threads that write different tables.
 
     ``names`` are the tables' names in a catalog; None: Spark reads and writes them by path, too.
@@ -54,28 +66,16 @@ class Warehouse:
 
     def __init__(self, root: str, contracts: Mapping[str, Contract] | None = None) -> None:
         """Take the folder ``root``, which need not exist. A table is made when it is first written."""
-        self.root = root.rstrip("/") if is_remote(root) else str(Path(root).resolve())
-        self.contracts = contracts if contracts is not None else load_contracts()
-
-    def location(self, name: str) -> str:
-        """Return the folder of the table."""
-        return joined(self.root, name.replace(".", "/"))
+        root = root.rstrip("/") if is_remote(root) else str(Path(root).resolve())
+        super().__init__(root, contracts if contracts is not None else load_contracts())
 
     def written_folder(self, name: str) -> str:
         """Return the folder of files with rows of the table that are not committed."""
         return self.location(name)
 
-    def version(self, name: str) -> int | None:
-        """Return the last version of the table; None without a table. No table is read."""
-        return last_version(self.location(name))
-
-    def exists(self, name: str) -> bool:
-        """Return whether the table has a version. A folder whose writer died before version 0 is not a table."""
-        return self.version(name) is not None
-
     def file_bytes(self, name: str, rows: RowFilter) -> int:
         """Return the size of the files that may hold these rows. No file is read."""
-        return int(snapshot(self.location(name)).of(rows)["size_bytes"].sum()) if self.exists(name) else 0
+        return int(self.snapshot(name).of(rows)["size_bytes"].sum()) if self.exists(name) else 0
 
     def state(self) -> str:
         """Return a digest of mqreplay's version and the state of all tables: each commit changes it. No table is read.
@@ -95,15 +95,17 @@ class Warehouse:
 
         Files of other partitions are not read.
         """
-        schema, place = self.contracts[name].arrow_schema, self.location(name)
-        if not self.exists(name):
-            return scan_files(schema, [])
-        found = scan_files(schema, files_in(place, snapshot(place).of(rows)))
+        schema = self.contracts[name].arrow_schema
+        found = scan_files(schema, self.listed_files(name, rows))
         return found if rows is None else found.filter(rows.condition)
 
     def files(self, name: str, rows: RowFilter) -> TableFiles:
         """Return the files of the partitions that may hold these rows."""
-        return table_files(self.location(name), self.contracts[name].arrow_schema, rows)
+        return TableFiles(tuple(self.listed_files(name, rows)), self.contracts[name].arrow_schema)
+
+    def listed_files(self, name: str, rows: RowFilter | None = None) -> list[TableFile]:
+        """Return the files of the partitions that may hold these rows; of all without ``rows``."""
+        return files_in(self.location(name), self.snapshot(name).of(rows)) if self.exists(name) else []
 
     def day_counts(self, name: str, cluster: str) -> dict[dt.date, int]:
         """Return the number of rows on each day of a cluster, of a table that is partitioned by day."""
@@ -162,6 +164,7 @@ class Warehouse:
         if replaced is not None and not pl.DataFrame(pl.from_arrow(table)).filter(~replaced.condition).is_empty():
             raise ContractError(f"rows for {name} are not among those that they replace; a bug in mqreplay")
         self.commit_files(name, writer.write(table.to_batches(BATCH_ROWS)), replaced)
+        self.note_versions()
 
     def commit_files(self, name: str, files: Sequence[WrittenFile], replaced: RowFilter | None) -> None:
         """Replace the rows ``replaced``, if any, by those in written files, in one commit.
@@ -175,6 +178,7 @@ class Warehouse:
                 gone, kept = self._replaced(name, replaced)
                 if files or gone:
                     commit_files(place, table, [*files, *kept], gone)
+                self._changed.add(name)
                 return
             except CommitConflict:
                 continue
@@ -203,7 +207,8 @@ class Warehouse:
         contract, place = self.contracts[name], self.location(name)
         if not self.exists(name):
             return create_table(place, contract)
-        before, table = snapshot(place), open_table(place)
+        self.mend_log(name)
+        before, table = self.snapshot(name), open_table(place)
         if missing := self._missing_fields(name, before.fields):
             add_columns(place, table, missing)
             table = open_table(place)
@@ -240,7 +245,7 @@ class Warehouse:
         if replaced is None:
             return [], []
         contract, place = self.contracts[name], self.location(name)
-        listed = snapshot(place).of(replaced)
+        listed = self.snapshot(name).of(replaced)
         if replaced.has_whole_partitions(contract.by_day):
             return listed["path"].to_list(), []
         gone: list[str] = []
@@ -266,6 +271,7 @@ class Warehouse:
     def changed(self, name: str) -> None:
         """Forget what is known of the table: Spark has written to it."""
         log_changed(self.location(name))
+        self._changed.add(name)
 
     def remove_torn_commits(self, name: str, since: int) -> None:
         """Remove what unfinished commits after a version left in the table's log."""
@@ -274,9 +280,11 @@ class Warehouse:
     def restore(self, name: str, version: int) -> None:
         """Restore the rows and columns of an earlier version as a new version."""
         restore_table(self.location(name), version)
+        self._changed.add(name)
 
     def drop(self, name: str) -> None:
         """Remove the table, at once for readers."""
+        self._noted.write({name: None})
         remove_table(self.location(name))
 
 

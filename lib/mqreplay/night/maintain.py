@@ -20,7 +20,6 @@ from mqreplay.lake.maintenance import (
 )
 from mqreplay.lake.sql import check_text
 from mqreplay.lake.storage import use_settings
-from mqreplay.lake.table_files import snapshot
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.night.catalog import opened_warehouse
 from mqreplay.night.nightly_run import NightlyRun
@@ -113,12 +112,14 @@ class _Maintenance:
 
     def do(self, cluster: str | None) -> list[Maintained]:
         """Do it, and return what was done."""
+        there = [name for name in self._tables if self._warehouse.exists(name)]
+        for name in there:
+            self._warehouse.mend_log(name)
         shorter = [name for name in self._clusters(cluster) if self._remove_days(name)]
         for name in shorter:
             # A night of the same recordings would validate the ledger again, because it has changed.
             if Steps(self._warehouse, name).any_done("validate", [UNDATED]):
                 self._night.validate(name)
-        there = [name for name in self._tables if self._warehouse.exists(name)]
         for name in there:
             self._compact(name)
         for_each(self._remove_unused, there, self._warehouse.root)
@@ -168,6 +169,6 @@ def _state(warehouse: Warehouse, name: str) -> Maintained:
     """Return the table with its present files, and nothing done."""
     if not warehouse.exists(name):
         return Maintained(name)
-    sizes = snapshot(warehouse.location(name)).files["size_bytes"]
+    sizes = warehouse.snapshot(name).files["size_bytes"]
     number, size = len(sizes), int(sizes.sum())
     return Maintained(name, files_before=number, files_after=number, bytes_before=size, bytes_after=size)

@@ -17,6 +17,7 @@ from mqreplay.lake.sql import check_text
 from mqreplay.lake.storage import use_settings
 from mqreplay.lake.ticker import Ticker
 from mqreplay.night.catalog import Catalog, opened_warehouse
+from mqreplay.night.damaged_tables import remove_damaged
 from mqreplay.night.failures import Failure, Failures
 from mqreplay.night.figures import Sample
 from mqreplay.night.nightly_run import NightlyRun, Progress
@@ -106,6 +107,7 @@ def run(
     ):
         night = NightlyRun(running, opened_warehouse(root, running, catalog), settings, progress, failures)
         night.journal.recover(progress)
+        is_afresh = remove_damaged(night, judges=NightlyRun.replay in command.of_cluster)
         if command.ingests:
             begin = load_expectations if command.is_whole else lambda: None
             with Ticker(progress, lambda _: f"listing and comparing files: {running.progress()}"):
@@ -114,6 +116,8 @@ def run(
             clusters = [done.cluster for done in ingested if done.files]
         else:
             clusters = night.clusters(cluster)
+        if is_afresh:
+            clusters = sorted({*clusters, *night.clusters(None)})
         if command.changes_days:
             night.forget_empty_clusters()
         for each in clusters:

@@ -164,7 +164,7 @@ class NightlyRun:
     def _remove(self, rows: RowFilter) -> None:
         """Remove these rows from the gold tables that have days."""
         for name, contract in self.warehouse.contracts.items():
-            if contract.has_day and name.startswith("gold.") and self.warehouse.exists(name):
+            if contract.is_judged and self.warehouse.exists(name):
                 self.warehouse.commit_files(name, [], rows)
 
     def forget_empty_clusters(self) -> None:

@@ -201,6 +201,11 @@ class Steps:
         self.warehouse.replace_rows(TABLE, [], RowFilter(self.cluster, wanted=pl.col("scope").is_in(sorted(wanted))))
         self._done = {key: digest for key, digest in self._done.items() if key[1] not in wanted}
 
+    def again(self) -> None:
+        """Let each step run again for each scope, and replace its rows."""
+        for step in {step for step, _ in self._done}:
+            self.done(step, {scope: "" for done, scope in self._done if done == step})
+
     def any_done(self, step: str, scopes: Iterable[str]) -> bool:
         """Return whether the step was ever done for one of these scopes."""
         return any((step, scope) in self._done for scope in scopes)
