@@ -181,6 +181,7 @@ MOST = 16 * 1024 * 1024  # bytes of a line
 RECORD = b'{"ts":1795228799803,"topic":"t","client_id":"c","consumer_group":"g",'
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize(
     ("stem", "begin", "unit", "end", "code"),
     [

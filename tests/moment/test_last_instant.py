@@ -13,11 +13,13 @@ from mqreplay.lake.warehouse import Warehouse
 from mqreplay.moment.instant import Recorded, recorded
 from mqreplay.moment.members import members_at
 from mqreplay.moment.queues import owners_at
-from night.made_nights import DATA, judge_archive
+from night.made_nights import CAPTURES, DATA, judge_archive
 
 DAY = dt.date(2026, 11, 21)
 LAST = dt.datetime(2026, 11, 21, 2, 30, tzinfo=dt.UTC)
-ARCHIVES = sorted(path.name.removesuffix(".tar.xz") for path in DATA.glob("*.tar.xz"))
+ARCHIVES = sorted(
+    path.name.removesuffix(".tar.xz") for path in DATA.glob("*.tar.xz") if not path.name.startswith(CAPTURES)
+)
 QUICK = ("polled-resets-5.3.3", "unregistered533")
 
 

@@ -17,6 +17,7 @@ from night.finding_sums import Finding, message_count
 from tests_shared import run, unpack
 
 DATA = Path(__file__).parents[1] / "data"
+CAPTURES = "hooked-"  # archives of packets and logs, of which `mqreplay import` makes a recording
 NEAR_S = 30
 PLACE = ("consumer_group", "topic", "broker_name", "broker_id", "queue_id", "client_id")
 

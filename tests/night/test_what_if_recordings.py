@@ -26,9 +26,9 @@ from mqreplay.moment.instant import Recorded, recorded
 from mqreplay.night.what_if import Prediction, predict
 from mqreplay.settings import load_settings
 from night.cut import cut, shifted
+from night.made_nights import CAPTURES, DATA
 from tests_shared import SAMPLE, run, unpack
 
-DATA = Path(__file__).parents[1] / "data"
 SETTINGS = load_settings()
 SETTING_COLUMNS = {RATIO: "access_message_in_memory_max_ratio", SLAVE_READ: "slave_read_enable"}
 # Shares and answers that are decided again with the same result. Recordings of polls have few shares, and no answers.
@@ -54,7 +54,6 @@ UNCHANGED = {
     "rocks550": (5, 0),
     "unregistered533": (0, 0),
 }
-CAPTURES = "hooked-"  # packets and logs, of which `mqreplay import` makes a recording
 LONG = (  # the slowest of those that have a like
     *("conflicts-5.3.3", "consumers-5.3.3", "polled-5.3.3"),
     *("quiet-5.3.3", "refusals-5.3.3", "resets-circle-4.9.7"),

@@ -157,11 +157,6 @@ def findings(
 
     warehouse = Warehouse(root)
     every = rows = all_findings(warehouse, seconds_until_closed(settings or Settings()))
-    if every.limit(1).collect().is_empty() and not judged_days(warehouse):
-        raise InputError(
-            f"no day of {root} was judged yet: run `mqreplay nightly` on a recording, or wait for its end;"
-            " `nightly --watch` alone keeps open findings, and there are none"
-        )
     for column, patterns in names.items():
         if patterns:
             rows = rows.filter(pl.col(column).is_in(matching_names(warehouse, every, column, patterns)))
@@ -170,7 +165,13 @@ def findings(
     if since:  # an open one has not ended
         rows = rows.filter(pl.col("open_since").is_not_null() | (pl.coalesce("to_ts", "from_ts") >= since))
     rows = rows.filter(pl.col("from_ts") < until) if until else rows
-    return rows.sort(-rank, "from_ts", "cluster", "finding_id").collect()
+    found = rows.sort(-rank, "from_ts", "cluster", "finding_id").collect()
+    if found.is_empty() and not judged_days(warehouse) and every.limit(1).collect().is_empty():
+        raise InputError(
+            f"no day of {root} was judged yet: run `mqreplay nightly` on a recording, or wait for its end;"
+            " `nightly --watch` alone keeps open findings, and there are none"
+        )
+    return found
 
 
 def instant(text: str | None, option: str) -> dt.datetime | None:

@@ -65,11 +65,8 @@ EXPECTED: Final[dict[str, pl.DataType]] = {
 EARLY_MS: Final = 1_000
 # ScheduleMessageService tries again after 10 s (DELAY_FOR_A_PERIOD) if it could not store a message.
 LATE_MS: Final = 11_000
-RELEASES: Final = (
-    BROKER_4,
-    "5.0.0",
-    BROKER_5,
-)  # their rules for a message that a client sends to the retry topic differ
+# Their rules for a message that a client sends to the retry topic differ.
+RELEASES: Final = (BROKER_4, "5.0.0", BROKER_5)
 NO_QUEUES: Final = "the group has no retry queues: the broker drops the message"
 
 
@@ -190,8 +187,7 @@ def _of_second_try(
 def _with_group(sent: pl.DataFrame, subscription_group: pl.DataFrame) -> pl.DataFrame:
     """Add retry_queue_nums and retry_max_times: by the master's copy before, else by the first one after."""
     of_master = subscription_group.filter((pl.col("broker_id") == 0) & (pl.col("change") != "removed"))
-    copies = of_master.rename({"ts": "copied_ts"})
-    copies = copies.rename({"broker_name": "stored_by"})
+    copies = of_master.rename({"ts": "copied_ts", "broker_name": "stored_by"})
     by, of_group = ["stored_by", "consumer_group"], ["retry_queue_nums", "retry_max_times"]
     return with_nearest_row(sent, copies, by, "sent_ts", "copied_ts", of_group)
 

@@ -57,8 +57,8 @@ class CheckedTables:
             if self._is_as_noted(name, found):
                 return found
             error: ContractError = damaged_table(place, "its log lists other files than the last run left")
-        except UnreadableLog as reason:
-            error = damaged_table(place, f"its log cannot be read ({str(reason).rpartition(' cannot be used: ')[2]})")
+        except UnreadableLog as unreadable:
+            error = damaged_table(place, f"its log cannot be read ({unreadable.reason})")
         with all_commits(place) as copy, suppress(ContractError):
             if copy is not None and self._is_as_noted(name, found := read_snapshot(copy)):
                 return found

@@ -30,7 +30,14 @@ ALREADY_EXISTS = "A Delta Lake table already exists"  # delta-rs has no error of
 
 
 class UnreadableLog(ContractError):
-    """Delta-rs cannot read the log of a table."""
+    """Delta-rs cannot read the log of a table: ``reason`` is its own first line."""
+
+    def __init__(self, location: str, reason: str) -> None:
+        super().__init__(f"the Delta table {location} cannot be used: {reason}")
+        self.location, self.reason = location, reason
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self.location, self.reason)
 
 
 class CommitConflict(Exception):
@@ -131,7 +138,7 @@ def table_errors(location: str) -> Iterator[None]:
             raise store_error(location, error) from None
         if isinstance(error, OSError):
             raise
-        raise UnreadableLog(f"the Delta table {location} cannot be used: {first_line(error)}") from None
+        raise UnreadableLog(location, first_line(error)) from None
 
 
 @contextmanager

@@ -34,7 +34,7 @@ def brokers_at(recorded: Recorded, at: dt.datetime, broker: str | None = None) -
     """
     known = _described(recorded, at).join(_polled(recorded, at), BROKER, how="full", coalesce=True)
     answers = _name_server_answers(recorded, at)
-    silent = silent_name_servers(recorded, at)
+    silent = _silent(answers)
     listed = _listed(answers.filter(~pl.col("namesrv_addr").is_in(silent).fill_null(value=False)), at)
     servers = answers["namesrv_addr"].n_unique() or None
     is_known = servers is not None and len(silent) < servers
@@ -85,8 +85,11 @@ def _polled(recorded: Recorded, at: dt.datetime) -> pl.DataFrame:
 
 def silent_name_servers(recorded: Recorded, at: dt.datetime) -> list[str]:
     """Return the name servers whose last poll failed."""
-    answers = _name_server_answers(recorded, at).drop_nulls("namesrv_addr")
-    last = answers.sort("ts", "record_id").group_by("namesrv_addr").last()
+    return _silent(_name_server_answers(recorded, at))
+
+
+def _silent(answers: pl.DataFrame) -> list[str]:
+    last = answers.drop_nulls("namesrv_addr").sort("ts", "record_id").group_by("namesrv_addr").last()
     return sorted(last.filter(pl.col("error").is_not_null())["namesrv_addr"])
 
 

@@ -61,12 +61,17 @@ def readiness(recorded: Recorded, broker_name: str, broker_id: int, at: dt.datet
         return None
     others = [row for row in namesakes if row["broker_id"] != broker_id]
     masters = {row["broker_name"]: _takes_sends(row) for row in brokers if row["broker_id"] == MASTER_ID}
+    findings = findings_at(recorded, at)
     checks = [_answers(mine)]
     if broker_id == MASTER_ID:
-        checks += [_slaves(others), _exposure(recorded, broker_name, at), *_topics(recorded, broker_name, at, masters)]
+        checks += [
+            _slaves(others),
+            _exposure(recorded, broker_name, at),
+            *_topics(recorded, broker_name, at, masters, findings),
+        ]
     else:
         checks += _copies(recorded, broker_name, broker_id, others, at)
-    checks.append(_findings(recorded, broker_name, at))
+    checks.append(_findings(findings, broker_name))
     return Readiness(recorded.cluster, broker_name, broker_id, at, checks)
 
 
@@ -120,7 +125,13 @@ def _exposure(recorded: Recorded, broker_name: str, at: dt.datetime) -> Check:
     return Check("offsets", YES, text)
 
 
-def _topics(recorded: Recorded, broker_name: str, at: dt.datetime, masters: dict[str, bool | None]) -> list[Check]:
+def _topics(
+    recorded: Recorded,
+    broker_name: str,
+    at: dt.datetime,
+    masters: dict[str, bool | None],
+    findings: pl.DataFrame,
+) -> list[Check]:
     """Return whether producers have another master for each topic, and which groups own queues there.
 
     ``masters``: by broker name, whether it takes sends. A route may still name a master that is down.
@@ -156,7 +167,7 @@ def _topics(recorded: Recorded, broker_name: str, at: dt.datetime, masters: dict
     return [
         Check("topics", YES, "each topic can be sent to on another master"),
         owners,
-        *_partners(recorded, partners, at),
+        *_partners(findings, partners),
     ]
 
 
@@ -187,18 +198,18 @@ def _copies(
     return checks
 
 
-def _findings(recorded: Recorded, broker_name: str, at: dt.datetime) -> Check:
-    found = findings_at(recorded, at).filter((pl.col("broker_name") == broker_name) & pl.col("severity").is_in(GRAVE))
+def _findings(findings: pl.DataFrame, broker_name: str) -> Check:
+    found = findings.filter((pl.col("broker_name") == broker_name) & pl.col("severity").is_in(GRAVE))
     if found.is_empty():
         return Check("findings", YES, "no finding about it is open")
     named = [f"{row['kind']} {row['finding_id'][:8]}" for row in found.to_dicts()]
     return Check("findings", NO, f"{counted(len(named), 'finding')} about it open{_names(named)}")
 
 
-def _partners(recorded: Recorded, partners: list[str], at: dt.datetime) -> list[Check]:
+def _partners(findings: pl.DataFrame, partners: list[str]) -> list[Check]:
     """Return a check if a master that would take the sends has a critical finding."""
     grave = (pl.col("severity") == "critical") & pl.col("broker_name").is_in(partners)
-    rows = findings_at(recorded, at).filter(grave).to_dicts()
+    rows = findings.filter(grave).to_dicts()
     if not rows:
         return []
     named = [f"{row['kind']} {row['finding_id'][:8]} of {row['broker_name']}" for row in rows]

@@ -12,7 +12,7 @@ from mqreplay.evidence.brokers.slave_configs import slave_config_drift
 from mqreplay.evidence.client_clocks import client_clocks
 from mqreplay.evidence.lags.falling_behind import falling_behind
 from mqreplay.evidence.lags.growing_lag import with_stopped
-from mqreplay.evidence.lags.never_consumed import never_consumed, pop_refusals
+from mqreplay.evidence.lags.never_consumed import never_consumed, with_refusals
 from mqreplay.evidence.members.observed_clients import answers
 from mqreplay.evidence.messages.pop_orders import blocked_orders
 from mqreplay.evidence.night_facts import NightFacts
@@ -182,8 +182,4 @@ def _never_consumed(context: ReplayContext, queues: QueueResult, clients: Member
     known = queues.offsets.status.select("consumer_group", "topic").unique()
     stuck_s = context.settings.findings.stuck_s
     found = never_consumed(known, clients.polled.heartbeat, clients.members, small["topic_stats"], copies, stuck_s)
-    refusing = pop_refusals(raw["broker"])
-    by_pop = answers(small["assignment"]).filter("by_pop")["consumer_group"].unique().implode()
-    refused = pl.col("consumer_group").is_in(by_pop) & pl.col("broker_name").is_in(refusing)
-    names = pl.when(refused).then(pl.lit(" and ".join(refusing)))
-    return found.with_columns(never=pl.lit(True), refused_by=names)
+    return with_refusals(found, raw["broker"], answers(small["assignment"]))

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import polars as pl
 
-from mqreplay.core.system_names import is_made_by_brokers, is_system_group
 from mqreplay.evidence.arrays.keys import KEY, QUEUE
 from mqreplay.evidence.arrays.nearest import as_of
+from mqreplay.evidence.members.membership import is_of_application
 
 STEP_S = 30  # ends of queues are polled every 30 s
 NOISE = 0.9  # a lag that falls by less goes on growing
@@ -25,11 +25,9 @@ def falling_behind_of_shard(offset_change: pl.DataFrame, ends: pl.DataFrame, beh
     Columns: KEY, from_ts, to_ts, lag_before, waiting (at the end), arrived, consumed (messages), halved_ts: when the
     group had worked off half of it; null if it did not. ``ends`` is queue_ends' frame.
     """
-    own = ~pl.col("consumer_group").map_elements(is_system_group, pl.Boolean)
-    own &= ~pl.col("topic").map_elements(is_made_by_brokers, pl.Boolean)
     of_master = (pl.col("broker_id") == 0) & pl.col("client_id").is_null() & pl.col("new_offset").is_not_null()
     changes = offset_change.filter(of_master).select(*KEY, "to_ts", "new_offset")
-    points = _with_runs(_points(changes, changes.select(KEY).unique().filter(own), ends))
+    points = _with_runs(_points(changes, changes.select(KEY).unique().filter(is_of_application()), ends))
     by = [*KEY, "run"]
     peaks = points.filter(pl.col("ts") <= pl.col("ts").sort_by("lag", "ts").last().over(by))
     rose, advanced = pl.col("rise") > 0, pl.col("did") > 0

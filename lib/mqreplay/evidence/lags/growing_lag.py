@@ -8,14 +8,19 @@ left.
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 
 import polars as pl
 
-from mqreplay.core.system_names import PROXY_GROUP, is_made_by_brokers, is_system_group
+from mqreplay.core.system_names import PROXY_GROUP
 from mqreplay.evidence.arrays.keys import KEY
 from mqreplay.evidence.gap_rows import gap_rows
-from mqreplay.evidence.members.membership import BROADCASTING, consumer_groups
+from mqreplay.evidence.members.membership import (
+    BROADCASTING,
+    consumer_groups,
+    is_of_application,
+    is_own_group,
+)
 from mqreplay.evidence.offsets.queue_events import accepted_commits
 from mqreplay.evidence.time_spans import INSTANT
 
@@ -75,7 +80,7 @@ def growing_lag(
     """
     spans = still.explode("spans").unnest("spans").filter(pl.col("arrived") > 0)
     broadcasting = consumer_groups(heartbeat).filter(pl.col("message_model") == BROADCASTING)
-    own = spans.filter(_is_of_application()).join(broadcasting, "consumer_group", how="anti")
+    own = spans.filter(is_of_application()).join(broadcasting, "consumer_group", how="anti")
     unheld = own.join(held.select(*KEY, "from_ts"), [*KEY, "from_ts"], how="anti")
     advanced = advances.select(GROUP_TOPIC).unique().with_columns(pl.lit(True).alias("advanced"))
     used = unheld.with_columns(_has_member(unheld, members)).join(advanced, GROUP_TOPIC, how="left")
@@ -97,7 +102,7 @@ def lag_gaps(
     begin = dt.datetime.combine(day, dt.time(), dt.UTC)
     of_day = (pl.col("to_ts") >= begin) & (pl.col("from_ts") < begin + dt.timedelta(days=1))
     long = pl.col("to_ts") - pl.col("from_ts") >= pl.duration(seconds=stuck_s)
-    own = ~_is_system("consumer_group", is_system_group) & (pl.col("consumer_group") != PROXY_GROUP)
+    own = is_own_group() & (pl.col("consumer_group") != PROXY_GROUP)
     sessions = members.filter(of_day & long & own)
     broadcasting = consumer_groups(heartbeat).filter(pl.col("message_model") == BROADCASTING)["consumer_group"]
     local = pl.col("consumer_group").is_in(broadcasting.unique().to_list())
@@ -114,15 +119,6 @@ def lag_gaps(
         pl.lit("undetermined").alias("evidence"),
     )
     return gap_rows(named)
-
-
-def _is_of_application() -> pl.Expr:
-    """Return whether an application's own topic and group are meant; retry topics have findings of their own."""
-    return ~_is_system("consumer_group", is_system_group) & ~_is_system("topic", is_made_by_brokers)
-
-
-def _is_system(name: str, is_system: Callable[[str], bool]) -> pl.Expr:
-    return pl.col(name).map_elements(is_system, pl.Boolean)
 
 
 def _has_member(spans: pl.DataFrame, members: pl.DataFrame) -> pl.Series:

@@ -12,11 +12,10 @@ from typing import Final
 
 import polars as pl
 
-from mqreplay.core.system_names import is_made_by_brokers, is_system_group
 from mqreplay.core.version import at_least
 from mqreplay.evidence.arrays.keys import KEY, QUEUE
 from mqreplay.evidence.arrays.nearest import as_of
-from mqreplay.evidence.members.membership import BROADCASTING, consumer_groups, subscriptions
+from mqreplay.evidence.members.membership import BROADCASTING, consumer_groups, is_of_application, subscriptions
 from mqreplay.evidence.offsets.queue_ends import polled_ends
 from mqreplay.evidence.time_spans import with_session
 
@@ -42,9 +41,7 @@ def never_consumed(
     pushes = consumer_groups(heartbeat).filter(pl.col("consume_type") == PUSH).select("consumer_group").unique()
     topics = subscriptions(heartbeat).filter(pl.col("message_model") != BROADCASTING).explode("topics")
     begun = topics.group_by("consumer_group", pl.col("topics").alias("topic")).agg(pl.col("ts").min().alias("since_ts"))
-    own = ~pl.col("consumer_group").map_elements(is_system_group, pl.Boolean)
-    own &= ~pl.col("topic").map_elements(is_made_by_brokers, pl.Boolean)
-    asked = begun.drop_nulls("topic").join(pushes, "consumer_group", how="semi").filter(own)
+    asked = begun.drop_nulls("topic").join(pushes, "consumer_group", how="semi").filter(is_of_application())
     unread = asked.join(with_offsets, GROUP_TOPIC, how="anti")
     spans = with_session(members, ["consumer_group"], "from_ts", "to_ts", stuck_s).group_by("consumer_group", "session")
     sessions = spans.agg(pl.col("from_ts").min(), pl.col("to_ts").max())
@@ -63,6 +60,18 @@ def never_consumed(
     return met.filter((pl.col("waiting") > 0) & long).select(
         *KEY, pl.col("came_ts").alias("from_ts"), "to_ts", "waiting"
     )
+
+
+def with_refusals(queues: pl.DataFrame, broker: pl.DataFrame, answered: pl.DataFrame) -> pl.DataFrame:
+    """Add never (true), and refused_by: the brokers that refuse the POP of the group, if this queue's is one of them.
+
+    ``answered`` is the frame of observed_clients.answers.
+    """
+    refusing = pop_refusals(broker)
+    by_pop = answered.filter("by_pop")["consumer_group"].unique().implode()
+    refused = pl.col("consumer_group").is_in(by_pop) & pl.col("broker_name").is_in(refusing)
+    names = pl.when(refused).then(pl.lit(" and ".join(refusing)))
+    return queues.with_columns(never=pl.lit(True), refused_by=names)
 
 
 def pop_refusals(broker: pl.DataFrame) -> list[str]:

@@ -14,15 +14,16 @@ JAVA: Final = "JAVA"
 GRPC: Final = "gRPC"
 
 
-def other_clients(consumer_connection: pl.DataFrame, heartbeat: pl.DataFrame) -> pl.DataFrame:
-    """Return client_id and language of the clients that only state other languages, by rows of these silver tables.
+def is_grpc_client() -> pl.Expr:
+    """Return whether a client id, which a broker lists too, is that of a gRPC client: it has several @."""
+    return pl.col("client_id").str.count_matches("@") > 1
 
-    The id of a gRPC client, which a broker lists too, has several @.
-    """
+
+def other_clients(consumer_connection: pl.DataFrame, heartbeat: pl.DataFrame) -> pl.DataFrame:
+    """Return client_id and language of the clients that only state other languages, by rows of these silver tables."""
     listed = consumer_connection.select("connections").explode("connections").drop_nulls().unnest("connections")
     stated = pl.concat([each.select("client_id", "language") for each in (listed, heartbeat)]).drop_nulls().unique()
-    is_grpc = pl.col("client_id").str.count_matches("@") > 1
-    named = stated.with_columns(pl.when(is_grpc).then(pl.lit(GRPC)).otherwise("language").alias("language"))
+    named = stated.with_columns(pl.when(is_grpc_client()).then(pl.lit(GRPC)).otherwise("language").alias("language"))
     known = named.group_by("client_id").agg(pl.col("language").min(), (pl.col("language") == JAVA).any().alias("java"))
     return known.filter(~pl.col("java")).select("client_id", "language")
 

@@ -17,6 +17,7 @@ import polars as pl
 
 from mqreplay.core.pull_check import FLAG_COMMIT_OFFSET
 from mqreplay.core.retry_topic import RETRY_GROUP_TOPIC_PREFIX as RETRY
+from mqreplay.core.system_names import is_made_by_brokers, is_system_group
 from mqreplay.evidence.arrays.distinct import distinct_values, value_numbers
 from mqreplay.evidence.time_spans import INSTANT
 
@@ -33,6 +34,16 @@ LISTED, UNLISTED = "listed", "unlisted"  # signs: a broker named the member; it 
 # Signs: a broker's log shows that the connection closed, or expired, from the last heartbeat until the broker noticed.
 CLOSED, EXPIRED = "closed", "expired"
 _LATE_MS = 5_000  # an answer on its way, a last commit: no new session after UNREGISTER_CLIENT
+
+
+def is_own_group() -> pl.Expr:
+    """Return whether a group is not one of RocketMQ's own."""
+    return ~pl.col("consumer_group").map_elements(is_system_group, pl.Boolean)
+
+
+def is_of_application() -> pl.Expr:
+    """Return whether an application's own topic and group are meant; retry topics have findings of their own."""
+    return is_own_group() & ~pl.col("topic").map_elements(is_made_by_brokers, pl.Boolean)
 
 
 def subscriptions(heartbeat: pl.DataFrame) -> pl.DataFrame:

@@ -6,11 +6,12 @@ A broker creates the topic with its first dead letter: until a copy of topics.js
 from __future__ import annotations
 
 import datetime as dt
-from typing import Final, Literal
+from typing import Final
 
 import polars as pl
 
 from mqreplay.core.retry_topic import DLQ_GROUP_TOPIC_PREFIX as DLQ
+from mqreplay.evidence.arrays.nearest import as_of
 
 PLACE: Final = ("stored_by", "expected_topic")
 CLOCKS: Final = dt.timedelta(seconds=1)
@@ -34,22 +35,14 @@ def with_dead_letter_growth(
             polled.select(*PLACE, "at", pl.col("queue_max_offset").alias("end")),
             absent.select(*PLACE, "at", pl.lit(0, pl.Int64).alias("end")),
         ]
-    ).sort("at", "end")
-    around = rows.with_columns(
-        (pl.col("sent_ts") - CLOCKS).alias("before_at"), (pl.col("sent_ts") + ANSWERED).alias("after_at")
     )
-    sides: tuple[tuple[str, Literal["backward", "forward"]], ...] = (("before", "backward"), ("after", "forward"))
-    for side, strategy in sides:
-        named = known.select(*PLACE, pl.col("at").alias(f"{side}_at"), pl.col("end").alias(f"{side}_end"))
-        around = (
-            around.sort(f"{side}_at")
-            .join_asof(named, on=f"{side}_at", by=PLACE, strategy=strategy, coalesce=False, check_sortedness=False)
-            .drop(f"{side}_at")
-            .rename({f"{side}_at_right": f"{side}_at"})
-        )
+    around = rows.with_columns(began=pl.col("sent_ts") - CLOCKS, ended=pl.col("sent_ts") + ANSWERED)
+    before, after = ({f"{side}_at": "at", f"{side}_end": "end"} for side in ("before", "after"))
+    around = as_of(around, known, PLACE, "began", before, right_at="at")
+    around = as_of(around, known, PLACE, "ended", after, right_at="at", after=True)
     last = absent.group_by(PLACE).agg(pl.col("at").max().alias("absent_to"), pl.col("first_ts").first())
     whole = around.join(last, PLACE, how="left")
-    created = (pl.col("absent_to") < pl.col("sent_ts") + ANSWERED) & (pl.col("sent_ts") - CLOCKS <= pl.col("first_ts"))
+    created = (pl.col("absent_to") < pl.col("ended")) & (pl.col("began") <= pl.col("first_ts"))
     letters = pl.len().over(*PLACE, "before_at", "after_at").cast(pl.Int64)
     growth = pl.coalesce(pl.col("after_end") - pl.col("before_end"), pl.when(created).then(letters))
     return whole.select(*rows.columns, growth.alias("growth"), letters.alias("letters"))

@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import polars as pl
 
-from mqreplay.core.system_names import is_made_by_brokers, is_system_group
 from mqreplay.evidence.arrays.keys import KEY, QUEUE
 from mqreplay.evidence.arrays.nearest import as_of
+from mqreplay.evidence.members.membership import is_of_application
 from mqreplay.evidence.offsets.queue_events import COPIES
 from mqreplay.evidence.time_spans import with_session
 
@@ -37,8 +37,6 @@ def offset_leaps_of_shard(offset_change: pl.DataFrame, ends: pl.DataFrame) -> pl
     ``ends`` is queue_ends' frame. idle: nobody had committed for IDLE_S seconds, while messages waited; leap: see
     above, for one queue. The queue ended at the new offset between ``reached_ts`` and ``passed_ts``.
     """
-    own = ~pl.col("consumer_group").map_elements(is_system_group, pl.Boolean)
-    own &= ~pl.col("topic").map_elements(is_made_by_brokers, pl.Boolean)
     of_master = (pl.col("broker_id") == 0) & pl.col("client_id").is_null() & pl.col("new_offset").is_not_null()
     names = ["day", *CHANGE, "from_ts", "previous_offset", "new_offset", "source_digest"]
     changes = offset_change.filter(of_master).select(names).unique().sort(*KEY, "to_ts", "new_offset")
@@ -53,7 +51,7 @@ def offset_leaps_of_shard(offset_change: pl.DataFrame, ends: pl.DataFrame) -> pl
     ).filter(pl.col("new_offset") > pl.col("previous_offset"), pl.col("from_ts").is_not_null())
     highs = ends.filter(pl.col("queue_max_offset").is_not_null())
     waiting = as_of(rises, highs, QUEUE, "_next", {"_since": "at"}, right_at="queue_max_offset", after=True)
-    waiting = waiting.filter(pl.col("_since") <= pl.col(f"_{IDLE_S}")).filter(own)
+    waiting = waiting.filter(pl.col("_since") <= pl.col(f"_{IDLE_S}")).filter(is_of_application())
     known = as_of(waiting, changes, KEY, f"_{PACE_S}", {"_before": "new_offset"}, right_at="to_ts")
     known = as_of(known, highs, QUEUE, "_later", {"_end": "queue_max_offset", "_end_ts": "at"}, right_at="at")
     known = as_of(known, changes, KEY, "_end_ts", {"_after": "new_offset"}, right_at="to_ts")
