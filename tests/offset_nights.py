@@ -91,7 +91,8 @@ def random_night(seed: int) -> Tables:
                 answer["min_offset"] = rng.choice([None, -1, 0, 3])
                 sent = {"sys_flag": rng.choice([2, 3]), "commit_offset": rng.randrange(12)}
                 pulled = pull(second, began, began + rng.randrange(3), rng.randrange(6, 14))
-                night["pulls"].append(pulled | mine | answer | sent)
+                late = {"response_ts": at(second + rng.choice([0, 0, 14]))}
+                night["pulls"].append(pulled | mine | answer | sent | late)
             for _ in range(20 if group == "g" else 0):
                 night["commits"].append(mine | {"ts": at(rng.randrange(200)), "commit_offset": rng.randrange(12)})
         night["requests"].append(pushed(rng.randrange(200), rng.randrange(12), queue))

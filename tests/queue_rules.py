@@ -50,7 +50,7 @@ def statement(e: Event) -> OffsetStatement:
 def ends_of_queues(events: Iterable[Event]) -> Mapping[Queue, list[QueueEnd]]:
     found = defaultdict(list)
     for e in events:
-        of_stats = QueueEnd(e.at, e.min_offset, e.max_offset) if e.what == STATS else None
+        of_stats = QueueEnd(e.at, e.min_offset, e.max_offset, e.at) if e.what == STATS else None
         of_pull = pull_end(e.broker_id, e.at, e.also_at, e.min_offset, e.max_offset) if e.what == PULL else None
         if end := of_stats or of_pull:
             found[e.queue].append(end)

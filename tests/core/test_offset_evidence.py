@@ -10,12 +10,12 @@ from mqreplay.core.offset_evidence import QueueEnd, head_of_each_second, pull_en
 @pytest.mark.parametrize("broker_id", [1, 7, None])
 def test_only_a_master_states_an_end(broker_id: int | None) -> None:
     assert pull_end(broker_id, 1, 2, 0, 9) is None
-    assert pull_end(0, 1, 2, 0, 9) == QueueEnd(2, 0, 9)
+    assert pull_end(0, 1, 2, 0, 9) == QueueEnd(2, 0, 9, 1)
 
 
 def test_an_answer_without_an_end_states_nothing() -> None:
     assert pull_end(0, 1, 2, 5, None) is None
-    assert pull_end(0, 1, None, None, 0) == QueueEnd(1, None, 0)
+    assert pull_end(0, 1, None, None, 0) == QueueEnd(1, None, 0, 1)
 
 
 def test_one_head_a_second_is_its_highest_end_at_its_last_instant() -> None:

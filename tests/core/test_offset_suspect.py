@@ -37,6 +37,8 @@ def test_an_offset_falls_or_vanishes(previous: int | None, new: int | None, reas
         ([QueueEnd(21, None, 9), QueueEnd(22, None, 8)], False),  # only the first statement after the copy counts
         ([QueueEnd(21, None, None), QueueEnd(22, None, 8)], True),
         ([QueueEnd(21, None, 9), QueueEnd(21, None, 8)], True),
+        ([QueueEnd(34, None, 8, 19)], False),  # the end may be as old as the request
+        ([QueueEnd(34, None, 8, 20), QueueEnd(22, None, 9, 21)], True),
     ],
 )
 def test_an_offset_is_above_the_end_stated_next(ends: list[QueueEnd], suspect: bool) -> None:

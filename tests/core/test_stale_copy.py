@@ -46,7 +46,15 @@ def test_after_a_copy_that_shows_a_change_nothing_is_known_until_that_change() -
     slave = [change(50, None, 1), change(300, 1, 2, from_s=90)]
     assert spans(MASTER, slave, None) == [(80, 80, 90, 9, 10, 1)]
     assert spans(MASTER, slave, 299) == [(80, 80, 90, 9, 10, 1)]
-    assert spans(MASTER, slave, 300)[-1] == (300, 300, 300, 28, 30, 2)
+    assert spans(MASTER, slave, 329) == [(80, 80, 90, 9, 10, 1)]
+    assert spans(MASTER, slave, 330)[-1] == (330, 330, 330, 28, 30, 2)
+
+
+def test_a_copy_that_changed_within_reach_is_copied() -> None:
+    # Both changes were below all that the master's file held, and only after the second it stays.
+    slave = [change(50, None, 2), change(110, 2, 4, from_s=105), change(190, 4, 6, from_s=185)]
+    assert spans(MASTER, slave, 219) == [(80, 80, 100, 8, 10, 2), (80, 100, 105, 18, 20, 2), (140, 140, 185, 16, 20, 4)]
+    assert spans(MASTER, slave, 225)[-1] == (220, 220, 225, 24, 30, 6)
 
 
 @pytest.mark.parametrize("before", [None, 10, 9])
@@ -57,15 +65,15 @@ def test_what_the_master_held_within_reach_must_be_known_and_higher(before: int 
 
 
 def test_of_one_millisecond_the_masters_file_comes_first_and_the_last_copy_last() -> None:
-    at_once = [change(100.000_9, None, 10)]
-    assert spans([change(0, None, 50), change(100.000_1, 50, 60)], at_once, 100.000_9) == [(100, 100, 100, 50, 60, 10)]
+    master = [change(0, None, 50), change(100.000_1, 50, 60)]
+    assert spans(master, [change(60, None, 10)], 100.000_9) == [(90, 90, 100, 40, 50, 10), (90, 100, 100, 50, 60, 10)]
 
 
 def test_without_an_offset_on_either_side_nothing_is_stale() -> None:
     assert spans([], [change(50, None, 1)], 500) == []
     assert spans(MASTER, [], 500) == []
     assert spans(MASTER, [change(50, None, None)], 500) == []
-    assert spans([*MASTER, change(210, 30, None)], [change(205, None, 1)], 500) == [(210, 210, 210, 29, 30, 1)]
+    assert spans([*MASTER, change(250, 30, None)], [change(205, None, 1)], 500) == [(235, 235, 250, 29, 30, 1)]
 
 
 def test_messages_are_no_more_than_a_queue_holds() -> None:

@@ -114,6 +114,14 @@ def test_an_offset_past_the_end_and_its_correction():
     assert found == [("beyond_max", "unknown", 0), ("rewind", "unknown", 2)]
 
 
+def test_an_answer_14_s_late_proves_no_end_after_its_request():
+    late = pull(2, 5, 8, 8, response_ts=at(16))
+    assert breaks([change(10, 5, 12)], [late, pull(17, 8, 20, 20)]) == []
+    assert breaks([change(1, 5, 12)], [late]) == [("beyond_max", "unknown", 0)]
+    # 4 messages are delivered again, not none: the offset was not past the end.
+    assert breaks([change(15, 12, 8)], [late, pull(17, 8, 20, 20)]) == [("rewind", "unknown", 4)]
+
+
 def test_an_offset_before_the_beginning():
     pulls = [pull(2, 5, 5, 80, min_offset=50)]
     (row,) = continuity(tables([change(10, None, 20)], pulls)).rows(named=True)
@@ -195,14 +203,14 @@ def topic_stats():
 
 def test_only_a_masters_statements_count(pulls, topic_stats):
     ends = queue_ends(pulls, topic_stats)
-    assert ends.columns == [*QUEUE, "at", "queue_min_offset", "queue_max_offset"]
+    assert ends.columns == [*QUEUE, "at", "asked_at", "queue_min_offset", "queue_max_offset"]
     assert ends.rows() == [
-        ("b", "T", 0, at(2), 3, 9),
-        ("b", "T", 1, at(1), 3, 9),
-        ("b", "T", 0, at(4), None, 10),
-        ("b", "T", 0, at(2), 3, 9),
-        ("b", "T", 1, at(2), 4, None),
-        ("b", "%DLQ%g", 0, at(3), 0, 2),
+        ("b", "T", 0, at(2), at(1), 3, 9),
+        ("b", "T", 1, at(1), at(1), 3, 9),
+        ("b", "T", 0, at(4), at(3), None, 10),
+        ("b", "T", 0, at(2), at(2), 3, 9),
+        ("b", "T", 1, at(2), at(2), 4, None),
+        ("b", "%DLQ%g", 0, at(3), at(3), 0, 2),
     ]
 
 

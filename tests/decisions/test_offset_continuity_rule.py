@@ -28,11 +28,10 @@ from offset_nights import REACH_S, continuity, random_night
 def expected_row(row: dict[str, Any], before: dict[str, Any] | None, ends: list[tuple[Any, ...]]) -> dict[str, Any]:
     """The kind, cause and redelivered_max of a change; ``before`` is that of the change before it in its file."""
     new, old, began = row["new_offset"], row["previous_offset"], row["from_ts"] or row["to_ts"]
-    above = min(((ts, high) for ts, _, high in ends if ts >= row["to_ts"] and high is not None), default=(None, None))[
-        1
-    ]
-    below = max(((ts, low) for ts, low, _ in ends if ts <= began and low is not None), default=(None, None))[1]
-    above_old = min(((ts, high) for ts, _, high in ends if ts >= began and high is not None), default=(None, None))[1]
+    highs = [(asked, high) for _, asked, _, high in ends if high is not None]
+    above = min((end for end in highs if end[0] >= row["to_ts"]), default=(None, None))[1]
+    below = max(((ts, low) for ts, _, low, _ in ends if ts <= began and low is not None), default=(None, None))[1]
+    above_old = min((end for end in highs if end[0] >= began), default=(None, None))[1]
     kind = None
     if new is None:
         kind = "vanished"

@@ -69,10 +69,10 @@ def plain_ends(events: QueueEvents) -> list[Row]:
     of_rows = zip(*(events.rows[name].to_pylist() for name in QUEUE), strict=True)
     names = dict(zip(events.queue.tolist(), of_rows, strict=True))
     e = events.ends
-    columns = zip(*(c.tolist() for c in (e.queue, e.at, e.low, e.has_low, e.high, e.has_high)), strict=True)
+    columns = (e.queue, e.at, e.asked_at, e.low, e.has_low, e.high, e.has_high)
     return [
-        (names[queue], at, low if has_low else None, high if has_high else None)
-        for queue, at, low, has_low, high, has_high in columns
+        (names[queue], at, low if has_low else None, high if has_high else None, asked)
+        for queue, at, asked, low, has_low, high, has_high in zip(*(c.tolist() for c in columns), strict=True)
     ]
 
 
@@ -108,7 +108,7 @@ def test_ends_are_what_masters_stated() -> None:
         assert in_order(found) == in_order(want), seed
         places = list(zip(whole.ends.queue.tolist(), whole.ends.at.tolist(), strict=True))
         assert places == sorted(places), seed
-        missing.update(str((low is None, high is None)) for _, _, low, high in want)
+        missing.update(str((low is None, high is None)) for _, _, low, high, _ in want)
     assert len(missing) == 4  # with and without either of both
 
 

@@ -10,7 +10,6 @@ from mqreplay.findings.slaves import stale_slave_offsets
 from silver_moments import at
 from silver_rows import rows
 
-BOUND_S = 150
 BASE = {"broker_id": 1, "topic": "T", "consumer_group": "g", "queue_id": 0, "kind": "stale", "cause": "not_copied"}
 
 
@@ -32,7 +31,7 @@ BREAKS = [
 
 @pytest.fixture(scope="module")
 def found() -> dict[tuple[str, int], dict]:
-    found = stale_slave_offsets(rows("gold.offset_continuity", BASE, BREAKS), "c", BOUND_S)
+    found = stale_slave_offsets(rows("gold.offset_continuity", BASE, BREAKS), "c")
     assert dict(found.schema) == SCHEMA
     return {(row["broker_name"], row["broker_id"]): row for row in found.to_dicts()}
 
@@ -48,14 +47,14 @@ def test_each_slave_with_a_stale_copy_has_one_finding(found: dict) -> None:
     )
     assert (row["from_ts"], row["to_ts"]) == (at(500), at(1000))
     assert row["summary"] == (
-        "Slave 1 of one queue kept offsets of 1 queue of 1 group below all that its master held for 150 s. If"
-        " consumers read them now, they would receive up to 1 message again."
+        "Slave 1 of one queue kept offsets of 1 queue of 1 group below all that its master held, for up to 500 s."
+        " If consumers read them now, they would receive up to 1 message again."
     )
 
 
 def test_all_its_queues_are_one_finding(found: dict) -> None:
     row = found["stuck", 1]
-    assert "2 queues of 2 groups" in row["summary"]
+    assert "2 queues of 2 groups below all that its master held, for up to 690 s." in row["summary"]
     assert "up to 1400 messages" in row["summary"], "the most of each copy"
     assert (row["from_ts"], row["to_ts"]) == (at(305), at(1000.5))
     assert {each["table_name"] for each in row["evidence"]} == {"gold.offset_continuity"}
@@ -74,5 +73,5 @@ def test_what_no_number_holds_is_the_most_that_one_does(found: dict) -> None:
 
 
 def test_no_breaks_are_no_findings() -> None:
-    none = stale_slave_offsets(rows("gold.offset_continuity", BASE, []), "c", BOUND_S)
+    none = stale_slave_offsets(rows("gold.offset_continuity", BASE, []), "c")
     assert (len(none), dict(none.schema)) == (0, SCHEMA)

@@ -17,6 +17,17 @@ PULL |= {"client_id": "c1", "consumer_group": "g", "request_ts": AT - dt.timedel
 BROKER = {"broker_name": "b", "broker_id": 0, "ts": AT - dt.timedelta(minutes=9)}
 
 
+def test_a_late_answer_is_as_old_as_its_request(tmp_path: Path) -> None:
+    """A pull of 9 s ago and a poll of 5 s ago are answered now: the higher end is the newer one."""
+    stated = {"broker_name": "b", "topic": "t", "min_offset": 0}
+    polled = {"ts": AT - dt.timedelta(seconds=5), "broker_name": "b", "broker_id": 0, "topic": "t", "day": AT.date()}
+    ends = [stated | {"queue_id": n, "max_offset": end} for n, end in ((0, 70), (1, 40))]
+    late = [PULL | {"queue_id": n, "queue_offset": 50, "response_ts": AT, "record_id": f"r{n}"} for n in (0, 1)]
+    tables = {"silver.pull": late, "silver.broker": [], "silver.topic_stats": [polled | {"offsets": ends}]}
+    recorded = Recorded(made_warehouse(tmp_path, tables), "c", AT - dt.timedelta(hours=1), AT)
+    assert dict(ends_at(recorded, AT).select("queue_id", "end_offset").rows()) == {0: 70, 1: 50}
+
+
 @pytest.mark.parametrize(("plug_in", "ends"), [("", {0: 50, 1: 50}), ("a.TieredMessageStore", {1: 50})])
 def test_a_cold_read_states_no_end(tmp_path: Path, plug_in: str, ends: dict[int, int]) -> None:
     cold, last = ({"queue_id": n, "queue_offset": asked, "response_ts": AT} for n, asked in ((0, 20), (1, 50)))

@@ -31,35 +31,38 @@ class OffsetChange(NamedTuple):
 
 
 class QueueEnd(NamedTuple):
-    """The bounds of a queue at ``ts`` (epoch us), from its master, in messages.
+    """The bounds of a queue, from its master, in messages, which answered at ``ts`` (epoch us).
 
     ``min_offset`` is the first message's, ``max_offset`` that of the next message to be written; None: not stated.
+    Both only rise, so they are at least these from ``ts`` on. They were at most these until ``asked_ts`` (epoch us),
+    when the master was asked; None: at ``ts``.
     """
 
     ts: int
     min_offset: int | None
     max_offset: int | None
+    asked_ts: int | None = None
 
 
 def pull_end(
     broker_id: int | None, request_ts: int, response_ts: int | None, min_offset: int | None, max_offset: int | None
 ) -> QueueEnd | None:
-    """Return what the answer to a pull states about the queue, as of the answer, else as of the request (epoch us).
+    """Return what the answer to a pull states about the queue, by its request and response (epoch us).
 
     Offsets in messages. None unless a master stated ``max_offset``: a slave's queue may end before its master's, and
     would make a correct offset look wrong. Topic statistics of a master count as they are.
     No method of RocketMQ: it only fills the fields (PullMessageResponseHeader).
 
     >>> pull_end(0, 5_000_000, 5_200_000, 0, 90)
-    QueueEnd(ts=5200000, min_offset=0, max_offset=90)
+    QueueEnd(ts=5200000, min_offset=0, max_offset=90, asked_ts=5000000)
     >>> pull_end(0, 5_000_000, None, None, 90)
-    QueueEnd(ts=5000000, min_offset=None, max_offset=90)
+    QueueEnd(ts=5000000, min_offset=None, max_offset=90, asked_ts=5000000)
     >>> pull_end(1, 5_000_000, 5_200_000, 0, 80) is None
     True
     """
     if broker_id != MASTER_ID or max_offset is None:
         return None
-    return QueueEnd(request_ts if response_ts is None else response_ts, min_offset, max_offset)
+    return QueueEnd(request_ts if response_ts is None else response_ts, min_offset, max_offset, request_ts)
 
 
 def head_of_each_second(ends: Iterable[QueueEnd]) -> list[HeadPoint]:

@@ -14,7 +14,7 @@ from mqreplay.core.offset_evidence import COUNTLESS, OffsetChange
 
 
 class StaleSpan(NamedTuple):
-    """The time between two moments (epoch ms), in all of which the slave's offset was below the master's.
+    """The time between two moments (epoch ms), in all of which the slave's offset was the same, below the master's.
 
     ``began_ms``: the start of the first of consecutive spans; ``lacks``: messages by which it
     was below at ``to_ts``, at most 2**53: what the master ``holds`` then, less what the slave's copy ``has``.
@@ -56,18 +56,24 @@ def stale_spans(
 ) -> list[StaleSpan]:
     """Return the spans in which the slave's offset was below all that its master's file held in ``reach_ms`` before.
 
+    A slave that copies gets all offsets of its master (SlaveSynchronize#syncConsumerOffset): an offset that changed in
+    these ``reach_ms`` was copied.
+
     Of one queue and group; changes in any order, of one instant the last in this order counts. Instants epoch us,
     offsets messages; ``slave_last_copy_ts``: when the slave's file was last copied.
 
     A span ends at a moment at which both offsets are known: when the master's file changes, or at the last copy that
-    shows the slave's offset. It begins where the span before ends, or ``reach_ms`` after the moment before, if that is
-    earlier. What the master's file held before each change in reach must be known.
+    shows the slave's offset. It begins where the span before ends, or else ``reach_ms`` after the last moment at which
+    the offset changed or was not below, if that is earlier. What the master's file held before each change in reach
+    must be known.
     No method of RocketMQ: mqreplay's own rule.
 
     >>> master = [OffsetChange(0, second * 1_000_000, second, second + 10) for second in (10, 20, 30)]
     >>> spans = stale_spans(master, [OffsetChange(None, 11_000_000, None, 15)], 40_000_000, 15_000)
     >>> [(span.began_ms, span.from_ms, span.to_ms, span.lacks) for span in spans]
     [(30000, 30000, 30000, 15), (30000, 30000, 40000, 25)]
+    >>> stale_spans(master, [OffsetChange(20_000_000, 26_000_000, 14, 15)], 40_000_000, 15_000)
+    []
     """
     moments = _moments(master_changes, slave_changes, slave_last_copy_ts)
     found: list[StaleSpan] = []
@@ -75,16 +81,25 @@ def stale_spans(
     copied: int | None = None
     began: int | None = None
     prior: int | None = None
+    changed: int | None = None
+    was_below = False
     for moment in moments:
         ms = moment.ts // 1000
         has = {_What.HELD: copied, _What.COPIED: None}.get(moment.what, moment.offset)
-        if has is not None and holds is not None and has < holds and _is_below_all(has, moment, moments, reach_ms):
-            begin = ms if prior is None else prior if began is not None else min(ms, prior + reach_ms)
+        is_below = (
+            has is not None and holds is not None and has < holds and _is_below_all(has, moment, moments, reach_ms)
+        )
+        if is_below and prior is not None and changed is not None and changed + reach_ms <= ms:
+            assert has is not None
+            assert holds is not None
+            first = changed + reach_ms if was_below else min(ms, prior + reach_ms)
+            begin = first if began is None else prior
             began = begin if began is None else began
             found.append(StaleSpan(began, begin, ms, min(holds - has, COUNTLESS), holds, has))
         else:
             began = None
-        prior = ms
+        prior, was_below = ms, is_below
+        changed = ms if moment.what is _What.COPIED else changed
         if moment.what is _What.HELD:
             holds = moment.offset
         elif moment.what is not _What.ENDED:

@@ -3,8 +3,8 @@
 ConsumerOffsetManager#commitOffset stores any offset, so every break is possible; each kind needs its proof:
   rewind      the next snapshot holds a lower offset
   vanished    the next snapshot holds none
-  beyond_max  the master stated after it that the queue ends before the offset; without such a statement: the offset
-              rose far, and returned to about its old value, because the broker corrects an offset past the end
+  beyond_max  the master, asked after it, stated that the queue ends before the offset; without such a statement: the
+              offset rose far, and returned to about its old value, because the broker corrects an offset past the end
   below_min   the master stated, before it, that the queue begins after the offset
   jump        the offset rose past messages that the group did not receive: by a reset, or the next pull skips them
   stale       a slave's file stayed below all recent offsets of its master's file (slave_copies.py)
@@ -114,16 +114,18 @@ def offset_continuity(
 
 
 def _with_ends(changes: pl.DataFrame, ends: pl.DataFrame) -> pl.DataFrame:
-    """Add queue_max_offset, stated first after the change, queue_min_offset, last before it, and ``max_before``.
+    """Add queue_max_offset, asked first after the change, queue_min_offset, stated last before it, and ``max_before``.
 
-    ``max_before`` is the end stated first after the copy before the change, or ``answered_max``.
+    ``max_before`` is the end asked first after the copy before the change, or ``answered_max``.
     """
     asked = changes.with_columns(BEGAN.alias("_began"))
     # Where queues were asked one by one, only one of both may be known.
     lows, highs = (ends.filter(pl.col(name).is_not_null()) for name in ("queue_min_offset", "queue_max_offset"))
-    asked = as_of(asked, highs, QUEUE, "to_ts", {"queue_max_offset": "queue_max_offset"}, right_at="at", after=True)
+    asked = as_of(
+        asked, highs, QUEUE, "to_ts", {"queue_max_offset": "queue_max_offset"}, right_at="asked_at", after=True
+    )
     asked = as_of(asked, lows, QUEUE, "_began", {"queue_min_offset": "queue_min_offset"}, right_at="at")
-    asked = as_of(asked, highs, QUEUE, "_began", {"max_before": "queue_max_offset"}, right_at="at", after=True)
+    asked = as_of(asked, highs, QUEUE, "_began", {"max_before": "queue_max_offset"}, right_at="asked_at", after=True)
     return asked.with_columns(max_before=pl.coalesce("answered_max", "max_before")).drop("_began", "answered_max")
 
 
@@ -230,7 +232,7 @@ def suspects(events: QueueEvents) -> pa.Table:
     since, has_since = events.numbers("also_at", rows)
     ends, queue = events.ends, events.queue[rows]
     began = np.where(has_since, since, at)
-    high, above = _bound(queue, at, ends.queue, ends.at, ends.high, ends.has_high, "after")
+    high, above = _bound(queue, at, ends.queue, ends.asked_at, ends.high, ends.has_high, "after")
     low, below = _bound(queue, began, ends.queue, ends.at, ends.low, ends.has_low, "before")
     outside = (above & (new > high)) | (below & (new < low))
     found = rows[fell | outside]

@@ -22,9 +22,9 @@ from mqreplay.findings.shape import (
 )
 
 
-def find_stale(evidence: FindingEvidence, limits: Limits) -> pl.DataFrame:
+def find_stale(evidence: FindingEvidence, _limits: Limits) -> pl.DataFrame:
     """Return the slaves that no longer copy the offsets of their master."""
-    return stale_slave_offsets(evidence.offset_continuity, evidence.cluster, limits.stale_slave_s)
+    return stale_slave_offsets(evidence.offset_continuity, evidence.cluster)
 
 
 def find_drift(evidence: FindingEvidence, limits: Limits) -> pl.DataFrame:
@@ -37,15 +37,16 @@ STALE_SLAVE_OFFSETS = FindingKind(
     find=find_stale,
     meaning="A slave no longer copied the consumer offsets of its master. If the master were lost now, consumers that"
     " read their offsets from the slave would receive old messages again.",
-    rule="A slave's copy of an offset stayed below every value that its master held in the last stale_slave_s seconds.",
+    rule="A slave's copy of an offset did not change for stale_slave_s seconds, and stayed below every value that its"
+    " master held in them.",
     follows="SlaveSynchronize#syncConsumerOffset",
     advice="Read broker.log of the slave for `SyncConsumerOffset Exception`: it says why the copy fails. Check that the"
     " slave reaches its master: `mqadmin clusterList -n NAMESRV` and `mqadmin getBrokerConfig -b SLAVE_ADDR`.",
     confidence=0.9,
     needs=(Need("consumer_offset"),),
     thresholds=("findings.stale_slave_s",),
-    example="Slave 1 of broker-a kept offsets of 8 queues of 2 groups below all that its master held for 150 s. If"
-    " consumers read them now, they would receive up to 398 messages again.",
+    example="Slave 1 of broker-a kept offsets of 8 queues of 2 groups below all that its master held, for up to 190 s."
+    " If consumers read them now, they would receive up to 398 messages again.",
     causes=(Cause("broker_down", same=("broker_name",), after_s=120, before_s=60),),
     ends_after="findings.stale_slave_s",
 )
@@ -77,12 +78,13 @@ SLAVE = ("broker_name", "broker_id")
 COPY = (*SLAVE, "topic", "consumer_group", "queue_id")
 
 
-def stale_slave_offsets(continuity: pl.DataFrame, cluster: str, stale_slave_s: int) -> pl.DataFrame:
-    """Return one finding a slave that kept an offset below all that its master held in the last ``stale_slave_s`` s.
+def stale_slave_offsets(continuity: pl.DataFrame, cluster: str) -> pl.DataFrame:
+    """Return one finding a slave that kept offsets below all that its master held.
 
     ``continuity`` is gold.offset_continuity.
     """
-    stale = continuity.filter(pl.col("kind") == "stale")
+    stale = continuity.filter(pl.col("kind") == "stale").sort(pl.col("to_ts") - pl.col("from_ts"), "to_ts")
+    longest = stale.group_by(SLAVE).agg(pl.col("from_ts", "to_ts").last().name.prefix("longest_"))
     of_copy = stale.group_by(*COPY).agg(
         pl.col("from_ts").min(),
         pl.col("to_ts").max(),
@@ -98,16 +100,17 @@ def stale_slave_offsets(continuity: pl.DataFrame, cluster: str, stale_slave_s: i
         evidence_rows("gold.offset_continuity", pl.col("keys").explode().sort().implode()),
     )
     summary = pl.format(
-        "Slave {} of {} kept offsets of {} of {} below all that its master held for {} s. If consumers read them now,"
-        " they would receive up to {} again.",
+        "Slave {} of {} kept offsets of {} of {} below all that its master held, for up to {}. If consumers read them"
+        " now, they would receive up to {} again.",
         "broker_id",
         "broker_name",
         counted("queues", "queue"),
         counted("groups", "group"),
-        pl.lit(stale_slave_s),
+        whole_seconds("longest_from_ts", "longest_to_ts"),
         counted("messages", "message"),
     )
-    return finding(found, STALE_SLAVE_OFFSETS, cluster, severity="warning", summary=summary)
+    rows = found.join(longest, SLAVE, maintain_order="left")
+    return finding(rows, STALE_SLAVE_OFFSETS, cluster, severity="warning", summary=summary)
 
 
 def config_drift(drift: pl.DataFrame, outages: pl.DataFrame, cluster: str, gap_s: int) -> pl.DataFrame:

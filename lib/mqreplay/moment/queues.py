@@ -113,18 +113,22 @@ def _event(rows: pl.LazyFrame, offset: str, ts: str, by: str) -> pl.LazyFrame:
 
 
 def ends_at(recorded: Recorded, at: dt.datetime) -> pl.DataFrame:
-    """Return the last known end of each queue: broker_name, topic, queue_id, end_offset, end_ts."""
+    """Return the last known end of each queue: broker_name, topic, queue_id, end_offset, end_ts.
+
+    An answer that comes after a later request may be the older one: of these the highest end counts.
+    """
     reach = dt.timedelta(days=1)
     stats = recorded.before("silver.topic_stats", "ts", at, reach)
     pull = recorded.before("silver.pull", "response_ts", at, reach)
     stated = stated_ends(recorded, stats, pull).rename({"ts": "end_ts"})
-    return stated.sort("end_ts", "end_offset").group_by(QUEUE).last().collect()
+    newest = stated.filter(pl.col("end_ts") >= pl.col("asked_ts").max().over(QUEUE))
+    return newest.sort("end_offset", "end_ts").group_by(QUEUE).last().drop("asked_ts").collect()
 
 
 def stated_ends(recorded: Recorded, topic_stats: pl.LazyFrame, pull: pl.LazyFrame) -> pl.LazyFrame:
     """Return the ends of queues that masters stated, in polls and answers.
 
-    Columns: broker_name, topic, queue_id, ts, end_offset.
+    Columns: broker_name, topic, queue_id, asked_ts, ts, end_offset; see evidence.offsets.queue_ends.
 
     The frames are rows of silver.topic_stats and silver.pull. A plug-in of the store may state another end of its own.
     """
@@ -138,7 +142,13 @@ def stated_ends(recorded: Recorded, topic_stats: pl.LazyFrame, pull: pl.LazyFram
     by_store = answered.filter(read).join(plug_ins, ["broker_name", "broker_id"], how="anti")
     answered = pl.concat([answered.filter(~read), by_store])
     end = pl.col("max_offset").alias("end_offset")
-    return pl.concat([each.select(*QUEUE, "ts", end), answered.select(*QUEUE, pl.col("response_ts").alias("ts"), end)])
+    answered_ts = pl.col("response_ts").alias("ts")
+    return pl.concat(
+        [
+            each.select(*QUEUE, pl.col("ts").alias("asked_ts"), "ts", end),
+            answered.select(*QUEUE, pl.col("request_ts").alias("asked_ts"), answered_ts, end),
+        ]
+    )
 
 
 def suggestions_at(recorded: Recorded, at: dt.datetime) -> pl.LazyFrame:

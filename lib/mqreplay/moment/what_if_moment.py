@@ -96,14 +96,14 @@ def reset_to(recorded: Recorded, group: str, to: dt.datetime, at: dt.datetime) -
     Columns: topic, broker_name, queue_id, committed (at ``at``), offset_min, offset_max, again_min, again_max.
 
     A reset sets the offset of the first message stored at ``to`` or later: as many as the queue held then. The end of a
-    queue is known at polls and answers, so that the offset lies between the end before ``to`` and the one after. What
-    the group has not consumed yet is not delivered again. Null: not known. Topics of retries are not reset
-    (mqadmin resetOffsetByTime names the topic).
+    queue is known at polls and answers, so that the offset lies between the end stated before ``to`` and the one asked
+    after it. What the group has not consumed yet is not delivered again. Null: not known. Topics of retries are not
+    reset (mqadmin resetOffsetByTime names the topic).
     """
     committed = without_retry_topics(committed_at(recorded, at).filter(pl.col("consumer_group") == group).collect())
     ends = pl.concat([ends_between(recorded, to - REACH, to), ends_between(recorded, to, to + REACH)])
     low = ends.filter(pl.col("ts") <= to).group_by(QUEUE).agg(pl.col("end_offset").max().alias("offset_min"))
-    high = ends.filter(pl.col("ts") > to).group_by(QUEUE).agg(pl.col("end_offset").min().alias("offset_max"))
+    high = ends.filter(pl.col("asked_ts") > to).group_by(QUEUE).agg(pl.col("end_offset").min().alias("offset_max"))
     joined = committed.join(low, QUEUE, how="left").join(high, QUEUE, how="left")
     bounded = joined.with_columns(pl.max_horizontal("offset_min", "offset_max").alias("offset_max"))
     offset = pl.col("committed")
@@ -118,8 +118,8 @@ def reset_to(recorded: Recorded, group: str, to: dt.datetime, at: dt.datetime) -
 
 
 def ends_between(recorded: Recorded, since: dt.datetime, until: dt.datetime, topic: str | None = None) -> pl.DataFrame:
-    """Return the ends of queues that masters stated after ``since``, up to ``until``: broker_name, topic, queue_id, ts,
-    end_offset; of one topic, or of all."""
+    """Return the ends of queues that masters stated after ``since``, up to ``until``: `stated_ends`; of one topic, or
+    of all."""
     of_topic = pl.lit(value=True) if topic is None else pl.col("topic") == topic
     stats = recorded.between("silver.topic_stats", "ts", since, until).filter(of_topic)
     pulls = recorded.between("silver.pull", "response_ts", since, until).filter(of_topic)

@@ -63,9 +63,9 @@ def falling_behind_of_shard(offset_change: pl.DataFrame, ends: pl.DataFrame, beh
 def _points(changes: pl.DataFrame, keys: pl.DataFrame, ends: pl.DataFrame) -> pl.DataFrame:
     """Return the lag at one statement of the end in STEP_S seconds: KEY, ts, end, offset, lag."""
     bucket = pl.col("at").dt.truncate(f"{STEP_S}s").alias("bucket")
-    highs = ends.filter(pl.col("queue_max_offset").is_not_null()).join(keys, QUEUE, how="semi").sort("at")
+    highs = ends.filter(pl.col("queue_max_offset").is_not_null()).join(keys, QUEUE, how="semi")
     each = highs.group_by(*QUEUE, bucket).agg(
-        pl.col("at").last().alias("ts"), pl.col("queue_max_offset").last().alias("end")
+        pl.col("at").max().alias("ts"), pl.col("queue_max_offset").max().alias("end")
     )
     met = as_of(keys.join(each, QUEUE), changes, KEY, "ts", {"offset": "new_offset"}, right_at="to_ts")
     known = met.filter(pl.col("offset").is_not_null())

@@ -156,20 +156,21 @@ def _in_copies(fell: pl.DataFrame, offset_change: pl.DataFrame, spans: pl.DataFr
 def _with_answered_max(fell: pl.DataFrame, pull: pl.DataFrame) -> pl.DataFrame:
     """Add ``answered_max``: the end of the queue by the last answer to a pull of the group past the end, just before.
 
-    A client commits the end at once (DefaultMQPushConsumerImpl, OFFSET_ILLEGAL). Answers without a broker are those of
-    clients' logs: masters send them (PULL_OFFSET_MOVED), slaves do not by default (PullMessageProcessor).
+    A client commits the end at once (DefaultMQPushConsumerImpl, OFFSET_ILLEGAL). The end may be as old as the request.
+    Answers without a broker are those of clients' logs: masters send them (PULL_OFFSET_MOVED), slaves do not by default
+    (PullMessageProcessor).
     """
     past_end = (pl.col("response_code") == OFFSET_MOVED) & (pl.col("queue_offset") > pl.col("max_offset"))
     answers = pull.filter(past_end & (pl.col("broker_id").fill_null(0) == 0)).select(
-        *GROUP_QUEUE, pl.coalesce("response_ts", "request_ts").alias("at"), "max_offset"
+        *GROUP_QUEUE, pl.coalesce("response_ts", "request_ts").alias("at"), "request_ts", "max_offset"
     )
     # A broker's log has whole seconds, and the clock of a client its own time.
     asked = fell.with_columns(_latest=pl.col("to_ts") + pl.duration(seconds=2))
-    names = {"answered_max": "max_offset", "_answered": "at"}
+    names = {"answered_max": "max_offset", "_asked": "request_ts"}
     asked = as_of(asked, answers, GROUP_QUEUE, "_latest", names, right_at="at")
     since = pl.col("from_ts") - pl.duration(seconds=SAVED_S)
-    known = pl.when(pl.col("_answered") >= since).then("answered_max")
-    return asked.with_columns(answered_max=known).drop("_latest", "_answered")
+    known = pl.when(pl.col("_asked") >= since).then("answered_max")
+    return asked.with_columns(answered_max=known).drop("_latest", "_asked")
 
 
 def with_senders(breaks: pl.DataFrame, lowered_offset: pl.DataFrame) -> pl.DataFrame:

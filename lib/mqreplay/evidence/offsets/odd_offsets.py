@@ -50,7 +50,9 @@ def odd_offsets_of_shard(offset_change: pl.DataFrame, ends: pl.DataFrame) -> pl.
     of_client = pl.col("broker_id").is_null()
     new, end = pl.col("new_offset"), pl.col("queue_max_offset")
     judged = changes.filter(of_client | (new < 0) | (new > LARGEST_OFFSET))
-    placed = as_of(judged, highs, QUEUE, "to_ts", {"queue_max_offset": "queue_max_offset"}, right_at="at", after=True)
+    placed = as_of(
+        judged, highs, QUEUE, "to_ts", {"queue_max_offset": "queue_max_offset"}, right_at="asked_at", after=True
+    )
     past_end = pl.when(end.is_null()).then(new > LARGEST_OFFSET).otherwise(of_client & (new > end))
     odd = pl.when(new < 0).then(pl.lit(NEGATIVE)).when(past_end).then(pl.lit(PAST_END))
     found = placed.with_columns(odd.alias("odd")).filter(pl.col("odd").is_not_null())

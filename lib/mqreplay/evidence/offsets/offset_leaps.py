@@ -55,9 +55,11 @@ def offset_leaps_of_shard(offset_change: pl.DataFrame, ends: pl.DataFrame) -> pl
     known = as_of(waiting, changes, KEY, f"_{PACE_S}", {"_before": "new_offset"}, right_at="to_ts")
     known = as_of(known, highs, QUEUE, "_later", {"_end": "queue_max_offset", "_end_ts": "at"}, right_at="at")
     known = as_of(known, changes, KEY, "_end_ts", {"_after": "new_offset"}, right_at="to_ts")
-    known = as_of(known, highs, QUEUE, "new_offset", {"reached_ts": "at"}, right_at="queue_max_offset")
+    known = as_of(known, highs, QUEUE, "new_offset", {"reached_ts": "asked_at"}, right_at="queue_max_offset")
     known = as_of(known, highs, QUEUE, "_above", {"passed_ts": "at"}, right_at="queue_max_offset", after=True)
-    known = as_of(known, highs, QUEUE, "to_ts", {"queue_max_offset": "queue_max_offset"}, right_at="at", after=True)
+    known = as_of(
+        known, highs, QUEUE, "to_ts", {"queue_max_offset": "queue_max_offset"}, right_at="asked_at", after=True
+    )
     size, did = pl.col("new_offset") - pl.col("previous_offset"), pl.col("previous_offset") - pl.col("_before")
     arrived, done = pl.col("_end") - pl.col("new_offset"), pl.col("_after") - pl.col("new_offset")
     was_slow = (pl.col("_since") <= pl.col(f"_{PACE_S}")) & (did > 0) & (size >= PACE_TIMES * did) & (size >= LEAST)

@@ -10,7 +10,10 @@ from mqreplay.evidence.arrays.keys import QUEUE
 def queue_ends(pull: pl.DataFrame, topic_stats: pl.DataFrame) -> pl.DataFrame:
     """Return the ends of queues: one row per statement of a master.
 
-    Columns: broker_name, topic, queue_id, at, queue_min_offset, queue_max_offset (messages).
+    Columns: broker_name, topic, queue_id, at, asked_at, queue_min_offset, queue_max_offset (messages).
+
+    The master read both between the request (``asked_at``) and the answer (``at``), which a long poll gets up to 15 s
+    later. They only rise: from ``at`` on they are at least these, and until ``asked_at`` they were at most these.
 
     With the pulls of one shard the result holds all that is known of the shard's queues, and what topic statistics
     state about other queues too. To cover several shards, concatenate `pulled_ends` of each of them and add
@@ -24,6 +27,7 @@ def pulled_ends(pull: pl.DataFrame) -> pl.DataFrame:
     return pull.filter((pl.col("broker_id") == 0) & pl.col("max_offset").is_not_null()).select(
         *QUEUE,
         pl.coalesce("response_ts", "request_ts").alias("at"),
+        pl.col("request_ts").alias("asked_at"),
         pl.col("min_offset").alias("queue_min_offset"),
         pl.col("max_offset").alias("queue_max_offset"),
     )
@@ -39,6 +43,7 @@ def polled_ends(topic_stats: pl.DataFrame) -> pl.DataFrame:
         .select(
             *(offset(name) for name in QUEUE),
             pl.col("ts").alias("at"),
+            pl.col("ts").alias("asked_at"),
             offset("min_offset").alias("queue_min_offset"),
             offset("max_offset").alias("queue_max_offset"),
         )

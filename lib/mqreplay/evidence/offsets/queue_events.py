@@ -45,10 +45,11 @@ COLUMNS: Mapping[str, pl.DataType] = {
 
 @dataclass(frozen=True)
 class Ends:
-    """Begin and end offsets of queues by their masters, by queue and instant (microseconds)."""
+    """Begin and end offsets of queues by their masters, by queue and instant (microseconds), see `queue_ends`."""
 
     queue: Numbers
     at: Numbers
+    asked_at: Numbers
     low: Numbers
     has_low: Mask
     high: Numbers
@@ -138,9 +139,9 @@ class QueueEvents:
         low, has_low = self.numbers("min_offset", known)
         high, has_high = self.numbers("max_offset", known)
         # Sort by all columns, so that the result does not depend on the order of rows at the same instant.
-        order = np.lexsort((low, has_low, high, has_high, at, self.queue[known]))
-        queue = self.queue[known]
-        return Ends(queue[order], at[order], low[order], has_low[order], high[order], has_high[order])
+        order = np.lexsort((asked, low, has_low, high, has_high, at, self.queue[known]))
+        columns = (self.queue[known], at, asked, low, has_low, high, has_high)
+        return Ends(*(column[order] for column in columns))
 
     def table(self, of: Numbers, names: Sequence[str], **found: pa.Array | npt.NDArray[np.generic]) -> pa.Table:
         """Return these columns of the rows, and the values ``found``."""

@@ -134,19 +134,24 @@ class _Moments:
 def falling_behind(copies: BothFiles, reach_ms: int) -> pa.ListArray:
     """Return the spans in which each copy was behind, as SPAN: each between two observations.
 
-    During a span the copy was below all offsets of the master in the ``reach_ms`` before; ``began_ms`` is the start of
-    the first of consecutive spans; ``lacks`` is how many messages the copy lacked at the end: the master's offset then
+    During a span the copy did not change, and was below all offsets of the master, in the ``reach_ms`` before: a slave
+    that copies gets all offsets (SlaveSynchronize#syncConsumerOffset). ``began_ms`` is the start of the first of
+    consecutive spans; ``lacks`` is how many messages the copy lacked at the end: the master's offset then
     (``holds``) less the copy's (``has``).
     """
     seen = _moments(copies)
     has, holds, behind = _compared(seen)
-    stale = np.zeros(len(behind), bool)
+    below = np.zeros(len(behind), bool)
     asked = np.flatnonzero(behind)
-    stale[asked] = has[asked] < _lowest(seen, asked, reach_ms)
-    goes_on = one_later(stale) & ~seen.begins
+    below[asked] = has[asked] < _lowest(seen, asked, reach_ms)
+    changed = _before(seen, seen.what == COPIED)
+    unchanged_since = np.where(changed == NOWHERE, MOST, seen.ms[changed] + reach_ms)
+    stale = below & (unchanged_since <= seen.ms)
+    goes_on, was_below = one_later(stale) & ~seen.begins, one_later(below) & ~seen.begins
     prior = np.where(seen.begins, MOST - reach_ms, one_later(seen.ms))
-    # A span that begins between two moments begins when the last lower offset leaves the reach.
-    since = np.where(goes_on, prior, np.minimum(seen.ms, prior + reach_ms))
+    # A span that begins between two moments begins when the change or the last lower offset leaves the reach.
+    first = np.where(was_below, unchanged_since, np.minimum(seen.ms, prior + reach_ms))
+    since = np.where(goes_on, prior, first)
     began = since[last_such(stale & ~goes_on, seen.first)]
     rows = np.flatnonzero(stale)
     lacks = holds[rows] - has[rows]
