@@ -102,7 +102,11 @@ def _members(members: pl.DataFrame) -> Table:
 def _queues(queues: pl.DataFrame) -> Table:
     rows = []
     for row in queues.iter_rows(named=True):
-        owners = Text("nobody", "yellow") if not row["owners"] else Text(printable(", ".join(row["owners"])))
+        if row["owners"] is None:
+            last = printable(", ".join(row["last_owners"]))
+            owners = Text(f"unknown since {_text(row['unknown_since'])}, last {last}", "yellow")
+        else:
+            owners = Text(printable(", ".join(row["owners"]))) if row["owners"] else Text("nobody", "yellow")
         queue = f"{row['topic']} {row['broker_name']} {row['queue_id']}"
         source = f"{_text(row['committed_ts'])} {row['committed_by']}" if row["committed_by"] else UNKNOWN
         pull = UNKNOWN if row["suggested_broker_id"] is None else str(row["suggested_broker_id"])

@@ -150,6 +150,8 @@ def _print_lost(console: Console, lost: LostMaster) -> None:
     console.print(Text(text), soft_wrap=True)
     readers = ", ".join(f"{group} {number}" for group, number in lost.readers.items()) or "none"
     console.print(Text(printable(f"    queues read there: {readers}")), soft_wrap=True)
+    for each in lost.unknown_readers:
+        console.print(Text(printable(f"    not known: {each}"), "yellow"), soft_wrap=True)
     if lost.redelivered is None:
         console.print(Text("    messages delivered again: unknown; copies of both offset files show it", "yellow"))
     else:

@@ -12,26 +12,32 @@ from mqreplay.core.retry_topic import RETRY_GROUP_TOPIC_PREFIX as RETRY
 from mqreplay.core.topic_route import MASTER_ID
 from mqreplay.decisions.queue_owner import LOCKED_S, lock_intervals
 from mqreplay.evidence.arrays.keys import KEY, QUEUE
+from mqreplay.evidence.arrays.nearest import as_of
 from mqreplay.evidence.brokers.broker_descriptions import has_store_plug_in
 from mqreplay.evidence.members.membership import MEMBER
+from mqreplay.evidence.members.observed_clients import POLLED_S, RUNNING_INFO
 from mqreplay.evidence.offsets.queue_events import accepted_commits
 from mqreplay.moment.instant import Recorded
 from mqreplay.moment.members import goes_on
+from mqreplay.quantity import counted
 
 GROUP_QUEUE: Final = ["consumer_group", *QUEUE]
 COLUMNS: Final = (
     *("consumer_group", "topic", "broker_name", "queue_id", "owners", "owned_since", "owned_by"),
+    *("last_owners", "unknown_since"),
     *("committed", "committed_ts", "committed_by", "end_offset", "end_ts", "lag"),
     *("suggested_broker_id", "suggested_ts", "locked_by"),
 )
 OF_COMMIT: Final = ("kind", "commit_offset", "ts", "error", "response_code", "remark")
+DAY: Final = dt.timedelta(days=1)
 LOCKS_REACH: Final = dt.timedelta(seconds=2 * LOCKED_S)
 
 
 def queues_at(recorded: Recorded, at: dt.datetime, group: str | None = None) -> pl.DataFrame:
     """Return one row for each queue that a group held, committed or pulled: COLUMNS.
 
-    ``owners``: the clients that held it, mostly one; ``owned_by``: the evidence for it (gold.queue_owner.source).
+    ``owners``: the clients that held it, mostly one; ``owned_by``: the evidence for it (gold.queue_owner.source). Null:
+    not known since ``unknown_since``, because the next poll of ``last_owners`` failed.
     ``committed``: the offset in the master, by the last commit, pull with a commit, or copy of its offsets that was
     recorded before ``at``; ``committed_by`` says which. ``end_offset``: the queue's end in the last answer of its
     master. ``lag`` in messages; null where one of them is not known. ``locked_by``: the client whose lock is valid.
@@ -45,8 +51,11 @@ def queues_at(recorded: Recorded, at: dt.datetime, group: str | None = None) -> 
     for frame in (owners, committed, suggested, locked):
         joined = joined.join(frame, GROUP_QUEUE, how="left")
     ended = joined.join(ends_at(recorded, at), QUEUE, how="left")
+    unowned = ended.filter(pl.col("owners").is_null()).select(GROUP_QUEUE)
+    ended = ended.join(last_owners(recorded, at, unowned), GROUP_QUEUE, how="left")
     lag = (pl.col("end_offset") - pl.col("committed")).clip(0)
-    return ended.with_columns(lag.alias("lag"), pl.col("owners").fill_null([])).select(COLUMNS).sort(GROUP_QUEUE)
+    owned = pl.when(pl.col("last_owners").is_null()).then(pl.col("owners").fill_null([])).otherwise("owners")
+    return ended.with_columns(lag.alias("lag"), owned.alias("owners")).select(COLUMNS).sort(GROUP_QUEUE)
 
 
 def _of(rows: pl.LazyFrame, group: str | None) -> pl.DataFrame:
@@ -65,6 +74,47 @@ def owners_at(recorded: Recorded, at: dt.datetime) -> pl.LazyFrame:
         pl.col("from_ts").min().alias("owned_since"),
         pl.col("source").min().alias("owned_by"),
     )
+
+
+def last_owners(recorded: Recorded, at: dt.datetime, queues: pl.DataFrame) -> pl.DataFrame:
+    """Return the members that held queues without an owner, if they gave no answer since: GROUP_QUEUE, last_owners,
+    unknown_since.
+
+    Another answer without the queue would show that nobody holds it. ``unknown_since``: when the last answer with the
+    queue was certainly valid.
+    """
+    ended = recorded.before("gold.queue_owner", "to_ts", at, DAY).filter(pl.col("source") == RUNNING_INFO).collect()
+    last = ended.join(queues, GROUP_QUEUE, how="semi").filter(
+        pl.col("to_ts") == pl.col("to_ts").max().over(GROUP_QUEUE)
+    )
+    held = pl.col("to_ts") >= at
+    sessions = recorded.begun("gold.member", at).filter(held | goes_on(recorded)).select(MEMBER).collect()
+    asked = last.join(sessions, MEMBER, how="semi").with_columns(_next=pl.col("to_ts") + pl.duration(microseconds=1))
+    polls = recorded.before("silver.assignment", "ts", at + dt.timedelta(seconds=2 * POLLED_S), DAY)
+    answered = pl.when(pl.col("error").is_null()).then("ts").alias("answered_ts")
+    of_clients = polls.filter(pl.col("source") == RUNNING_INFO).select(*MEMBER, "ts", answered).collect()
+    names = {"polled_ts": "ts", "answered_ts": "answered_ts"}
+    met = as_of(asked, of_clients, MEMBER, "_next", names, right_at="ts", after=True)
+    answer = pl.col("answered_ts")
+    silent = met.filter(
+        pl.col("polled_ts").is_not_null() & ((answer > pl.col("polled_ts")) & (answer > at)).fill_null(True)
+    )
+    return silent.group_by(GROUP_QUEUE).agg(
+        pl.col("client_id").unique().sort().alias("last_owners"), pl.col("to_ts").max().alias("unknown_since")
+    )
+
+
+def unknown_owners(queues: pl.DataFrame) -> list[str]:
+    """Return a sentence for each client whose queues have no known owner; ``queues`` are rows of `queues_at`."""
+    lost = queues.filter(pl.col("owners").is_null()).explode("last_owners")
+    of_client = (
+        lost.group_by("consumer_group", "last_owners").agg(pl.len(), pl.col("unknown_since").max()).sort(pl.all())
+    )
+    return [
+        f"the owner of {counted(number, 'queue')} of {group} since {since:%H:%M:%S} UTC: {client} held it until then,"
+        " and its next poll failed"
+        for group, client, number, since in of_client.rows()
+    ]
 
 
 def committed_at(recorded: Recorded, at: dt.datetime) -> pl.LazyFrame:

@@ -18,7 +18,7 @@ from mqreplay.core.topic_route import MASTER_ID, is_writeable
 from mqreplay.moment.brokers import brokers_at, settings_at
 from mqreplay.moment.exposure import exposure_at
 from mqreplay.moment.instant import Recorded
-from mqreplay.moment.queues import queues_at, without_retry_topics
+from mqreplay.moment.queues import queues_at, unknown_owners, without_retry_topics
 from mqreplay.moment.state import findings_at
 from mqreplay.quantity import counted
 
@@ -146,12 +146,13 @@ def _topics(
     living = {topic: {masters.get(name) for name in names} for topic, names in others.items()}
     alone = sorted(topic for topic, taken in living.items() if taken <= {False})
     unknown = sorted(topic for topic, taken in living.items() if True not in taken and None in taken)
-    queues = without_retry_topics(queues_at(recorded, at)).filter(
-        (pl.col("broker_name") == broker_name) & (pl.col("owners").list.len() > 0)
-    )
+    there = without_retry_topics(queues_at(recorded, at)).filter(pl.col("broker_name") == broker_name)
+    queues = there.filter(pl.col("owners").list.len() > 0)
     groups = queues["consumer_group"].unique().sort().to_list()
     read = f"{counted(len(groups), 'group')} read {counted(queues.height, 'queue')} there{_names(groups)}"
-    owners = Check("owners", YES, read if groups else "no group reads its queues")
+    unknown_text = [f"not known: {each}" for each in unknown_owners(there)]
+    read_text = [] if unknown_text and not groups else [read if groups else "no group reads its queues"]
+    owners = Check("owners", YES, "; ".join([*read_text, *unknown_text]))
     if last.is_empty():
         why = "no route is recorded: it is not known who else takes the sends"
         return [Check("topics", UNDETERMINED, why), owners]

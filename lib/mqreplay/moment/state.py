@@ -12,7 +12,7 @@ from mqreplay.lake.plain_rows import plain_rows
 from mqreplay.moment.brokers import brokers_at, settings_at, silent_name_servers
 from mqreplay.moment.instant import Recorded
 from mqreplay.moment.members import members_at
-from mqreplay.moment.queues import queues_at, without_retry_topics
+from mqreplay.moment.queues import queues_at, unknown_owners, without_retry_topics
 from mqreplay.quantity import counted
 from mqreplay.severity import WORST_FIRST
 
@@ -82,8 +82,8 @@ def state_at(recorded: Recorded, at: dt.datetime, group: str | None = None, brok
 def groups_of(members: pl.DataFrame, queues: pl.DataFrame) -> pl.DataFrame:
     """Return one row for each group: consumer_group, members, topics, queues, without_owner, shared, lag.
 
-    Retry topics do not count. ``without_owner``: queues that nobody held, ``shared``: that several clients held; null
-    of a group whose members do not share queues, as when it broadcasts.
+    Retry topics do not count. ``without_owner``: queues that nobody held (not those whose owner is not known),
+    ``shared``: that several clients held; null of a group whose members do not share queues, as when it broadcasts.
     ``lag``: null if it is not known of a queue.
     """
     own = without_retry_topics(queues)
@@ -121,7 +121,7 @@ def _unknown(brokers: pl.DataFrame, members: pl.DataFrame, queues: pl.DataFrame)
         found.append(f"the end of {counted(no_end, 'queue')}: no poll of topics and no answer to a pull up to then")
     if no_offset := queues.filter(pl.col("committed_ts").is_null()).height:
         found.append(f"the committed offset of {counted(no_offset, 'queue')}: no commit or copy of offsets up to then")
-    return found
+    return found + unknown_owners(queues)
 
 
 def _gaps(recorded: Recorded, at: dt.datetime, group: str | None) -> list[str]:

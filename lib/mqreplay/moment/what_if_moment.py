@@ -13,7 +13,14 @@ from mqreplay.evidence.arrays.keys import QUEUE
 from mqreplay.moment.brokers import brokers_at
 from mqreplay.moment.exposure import exposure_at
 from mqreplay.moment.instant import Recorded
-from mqreplay.moment.queues import GROUP_QUEUE, committed_at, queues_at, stated_ends, without_retry_topics
+from mqreplay.moment.queues import (
+    GROUP_QUEUE,
+    committed_at,
+    queues_at,
+    stated_ends,
+    unknown_owners,
+    without_retry_topics,
+)
 
 COPIES: Final = ("silver.offset_checkpoint", "silver.offset_change")
 REACH: Final = dt.timedelta(hours=1)  # between two polls of a topic at most
@@ -23,15 +30,17 @@ REACH: Final = dt.timedelta(hours=1)  # between two polls of a topic at most
 class LostMaster:
     """What the loss of a master at ``at`` would have cost; None: not known.
 
-    ``readers``: by consumer group its queues there. ``slaves``: those that answered. ``redelivered``: messages that
-    would be delivered again, by group, by the offset files of both brokers; ``redelivered_max``: at most, if clients
-    also forget what they have not committed yet. ``lost_bytes``: what no slave had copied, in bytes of the commit log.
+    ``readers``: by consumer group its queues there; ``unknown_readers``: sentences of `unknown_owners`. ``slaves``:
+    those that answered. ``redelivered``: messages that would be delivered again, by group, by the offset files of both
+    brokers; ``redelivered_max``: at most, if clients also forget what they have not committed yet. ``lost_bytes``: what
+    no slave had copied, in bytes of the commit log.
     """
 
     broker_name: str
     at: dt.datetime
     slaves: list[int]
     readers: dict[str, int]
+    unknown_readers: list[str]
     redelivered: dict[str, int] | None
     redelivered_max: dict[str, int] | None
     unknown_queues: int | None
@@ -51,13 +60,20 @@ def lost_master(recorded: Recorded, broker_name: str, at: dt.datetime) -> LostMa
     if most is not None and known is not None:
         # The minute's copies may be later ones.
         most = {group: max(most.get(group, 0), known.get(group, 0)) for group in sorted(most.keys() | known.keys())}
-    queues = without_retry_topics(queues_at(recorded, at)).filter(of_broker & (pl.col("owners").list.len() > 0))
-    counted = queues.group_by("consumer_group").agg(pl.len()).sort("consumer_group").rows()
+    queues = without_retry_topics(queues_at(recorded, at)).filter(of_broker)
+    counted = (
+        queues.filter(pl.col("owners").list.len() > 0)
+        .group_by("consumer_group")
+        .agg(pl.len())
+        .sort("consumer_group")
+        .rows()
+    )
     return LostMaster(
         broker_name,
         at,
         [row["broker_id"] for row in slaves],
         {str(group): int(number) for group, number in counted},
+        unknown_owners(queues),
         known,
         most,
         exposed.get("unknown_queues"),
