@@ -159,6 +159,7 @@ def broken(commits: list[Row], lines: list[Row], pulls: list[Row], requests: lis
     none = pl.DataFrame(schema={"broker_name": pl.String, "topic": pl.String, "queue_id": pl.Int32})
     ends = none.with_columns(
         at=pl.lit(None, INSTANT),
+        asked_at=pl.lit(None, INSTANT),
         queue_min_offset=pl.lit(None, pl.Int64),
         queue_max_offset=pl.lit(None, pl.Int64),
     )
@@ -205,6 +206,10 @@ def test_a_fall_to_the_end_after_a_pull_past_it_is_a_correction() -> None:
     assert logged_["cause"] == "corrected"
     (other,) = broken([commit(15, 999_999), commit(20, 60)], [], [pull | {"consumer_group": "x"}], [])
     assert other["cause"] == "client_commit"
+    # Asked 20 s before the offset was set: the queue may have grown past it since.
+    late = pull | {"request_ts": at(-5)}
+    (grown,) = broken([commit(15, 90), commit(20, 60)], [], [late], [])
+    assert grown["cause"] == "client_commit"
 
 
 def test_copies_get_the_address_that_the_broker_logged() -> None:

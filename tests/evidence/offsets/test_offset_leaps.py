@@ -24,7 +24,7 @@ EVERY_S, RATE = 5, 2  # copies of a file; messages that arrive in each queue, a 
 LEFT, BACK = 60, 400
 POLLED = pl.DataFrame(
     [(*("b", "T"), q, at(s), 0, RATE * s) for q in (0, 1) for s in range(0, 600, 30)], ENDS, orient="row"
-)
+).with_columns(asked_at="at")
 
 
 def copies(offset_at: Any, queue: int = 0) -> list[Row]:

@@ -140,8 +140,8 @@ class QueueEvents:
         high, has_high = self.numbers("max_offset", known)
         # Sort by all columns, so that the result does not depend on the order of rows at the same instant.
         order = np.lexsort((asked, low, has_low, high, has_high, at, self.queue[known]))
-        columns = (self.queue[known], at, asked, low, has_low, high, has_high)
-        return Ends(*(column[order] for column in columns))
+        queue, at, asked = self.queue[known][order], at[order], asked[order]
+        return Ends(queue, at, asked, low[order], has_low[order], high[order], has_high[order])
 
     def table(self, of: Numbers, names: Sequence[str], **found: pa.Array | npt.NDArray[np.generic]) -> pa.Table:
         """Return these columns of the rows, and the values ``found``."""
