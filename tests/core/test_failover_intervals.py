@@ -26,6 +26,11 @@ def test_the_scan_of_5_is_shorter() -> None:
     assert removal_by_name_server(0, "4.9.8").end - removal_by_name_server(0, "5.0.0").end == 5_000
 
 
+def test_a_name_server_of_4_knows_no_setting_of_5() -> None:
+    assert removal_by_name_server(0, "4.9.7", 10_000, 1_000) == removal_by_name_server(0, "4.9.7")
+    assert removal_by_name_server(0, "5.3.3", 10_000, 60_000) == Interval(0, 70_000)
+
+
 def test_a_name_server_that_lists_a_dead_broker_for_longer_differs() -> None:
     expected = removal_by_name_server(0)
     assert [judge_time(expected, at, None) for at in (129_000, 130_000, 130_001)] == [

@@ -11,7 +11,7 @@ import pytest
 from mqreplay.decisions.failover_row import SCHEMA, STEPS
 from mqreplay.decisions.failover_step import Seen, failover_steps, judged_steps
 from mqreplay.evidence.brokers.broker_outages import failovers_of_shard
-from mqreplay.evidence.brokers.failovers import Failover, returns_of_shard
+from mqreplay.evidence.brokers.failovers import Failover, FailoverSettings, returns_of_shard
 from mqreplay.evidence.brokers.listed_brokers import listed_brokers, master_changes
 from mqreplay.evidence.messages.deliveries import repeated_deliveries
 from silver_moments import at
@@ -20,7 +20,7 @@ from silver_rows import rows
 Row = dict[str, Any]
 A, B = "h:1", "h:2"
 BOTH, SLAVE = {0: A, 1: B}, {1: B}
-KILLED = Failover(at(100), "b", 0, A, at(100), at(99), at(190), True, at(900), "4.9.7", 120_000, 30_000)
+KILLED = Failover(at(100), "b", 0, A, at(100), at(99), at(190), True, at(900), FailoverSettings())
 PAUSED = dataclasses.replace(KILLED, up_ts=at(145), restarted=False)
 QUEUE = {"consumer_group": "g", "topic": "t", "broker_name": "b", "queue_id": 0, "client_id": "c1"}
 NO_ONE = pl.DataFrame(schema={"consumer_group": pl.String})
@@ -49,6 +49,7 @@ def seen(
     consumed: list[Row] = (),  # type: ignore[assignment]
     exposure: list[Row] = (),  # type: ignore[assignment]
     skewed: list[str] = (),  # type: ignore[assignment]
+    **settings: dict[str, int],
 ) -> Seen:
     servers = listed_brokers(rows("silver.cluster_info", {}, lists), at(900))
     route = rows("gold.pull_route", QUEUE, pulls)
@@ -62,6 +63,7 @@ def seen(
         repeated_deliveries(rows("silver.consume", consume, consumed), NO_ONE),
         rows("gold.failover_exposure", {"broker_name": "b"}, exposure),
         skewed,
+        **settings,
     )
 
 
@@ -138,21 +140,55 @@ def test_a_registration_that_expires() -> None:
     )
 
 
-@pytest.mark.parametrize(("kept", "judgement"), [(231, "differ"), (229, None)])
-def test_a_name_server_that_keeps_a_dead_master(kept: int, judgement: str | None) -> None:
-    found = steps(dataclasses.replace(KILLED, up_ts=None), seen([listed(98, BOTH), listed(kept, BOTH)]))
-    late = found.filter(pl.col("step") == "removed_by_name_server")
-    if judgement is None:  # the recording ended before
+@pytest.mark.parametrize(
+    ("kept", "scan", "judgement"),
+    [
+        (231, 0, "differ"),  # of 4.x
+        (229, 0, None),  # the recording ended before
+        (226, 5_000, "differ"),
+        (226, 60_000, None),
+        (281, 60_000, "differ"),
+        (700, None, "undetermined"),  # neither its version nor its settings are known
+    ],
+)
+def test_a_name_server_that_keeps_a_dead_master(kept: int, scan: int | None, judgement: str | None) -> None:
+    name_servers = {} if scan is None else {"n:1": scan}
+    evidence = seen([listed(98, BOTH), listed(kept, BOTH)], name_servers=name_servers)
+    late = steps(dataclasses.replace(KILLED, up_ts=None), evidence).filter(pl.col("step") == "removed_by_name_server")
+    if judgement is None:
         assert late["judgement"].to_list() == ["undetermined"] or late.is_empty()
         return
     (row,) = late.to_dicts()
     assert (row["judgement"], row["happened"], row["before_ts"]) == (judgement, False, at(kept))
+    assert ("scanNotActiveBrokerInterval" in row["reason"]) == (judgement == "undetermined")
 
 
-def test_slaves_that_act_as_masters_expire_after_ten_seconds() -> None:
-    acting = dataclasses.replace(KILLED, version="5.3.3", expired_time=10_000, up_ts=None)
-    found = steps(acting, seen([listed(98, BOTH), listed(120, BOTH), listed(122, SLAVE)]))
-    assert judgements(found, "removed_by_name_server") == [("removed_by_name_server", "differ", True)]
+ACTING = FailoverSettings(expired_time=10_000, sign_period=1_000, goes_online_late=True)
+
+
+@pytest.mark.parametrize(("scan", "judgement"), [(5_000, "differ"), (0, "agree"), (None, "undetermined")])
+def test_slaves_that_act_as_masters_expire_after_ten_seconds_at_name_servers_of_5(
+    scan: int | None, judgement: str
+) -> None:
+    """A name server of 4.x does not read the broker's own time (RouteInfoManager#registerBroker)."""
+    acting = dataclasses.replace(KILLED, settings=ACTING, up_ts=None)
+    lists = [listed(98, BOTH), listed(120, BOTH), listed(122, SLAVE)]
+    found = steps(acting, seen(lists, name_servers={} if scan is None else {"n:1": scan}))
+    assert judgements(found, "removed_by_name_server") == [("removed_by_name_server", judgement, True)]
+
+
+def test_a_broker_that_meets_its_partner_first_may_register_at_any_time() -> None:
+    """BrokerPreOnlineService: with enableSlaveActingMaster a start does not register at once."""
+    lists = [*LISTS[:4], listed(400, SLAVE), listed(402, BOTH)]
+    (row,) = steps(KILLED, seen(lists)).filter(pl.col("step") == "listed_again").to_dicts()
+    assert row["judgement"] == "differ"
+    late = dataclasses.replace(KILLED, settings=ACTING)
+    (row,) = steps(late, seen(lists)).filter(pl.col("step") == "listed_again").to_dicts()
+    assert (row["judgement"], "once it has met" in row["reason"]) == ("undetermined", True)
+    paused = dataclasses.replace(late, restarted=False)
+    assert judgements(steps(paused, seen(lists)), "listed_again") == [("listed_again", "differ", True)]
+    unknown = dataclasses.replace(KILLED, settings=FailoverSettings(is_described=False))
+    assert judgements(steps(unknown, seen(lists)), "listed_again") == [("listed_again", "undetermined", True)]
 
 
 def test_a_client_that_keeps_the_broker_after_every_name_server_removed_it() -> None:
@@ -164,10 +200,19 @@ def test_a_client_that_keeps_the_broker_after_every_name_server_removed_it() -> 
 
 
 def test_a_client_that_asks_for_no_route() -> None:
-    found = steps(KILLED, seen(LISTS, [routed(95, BOTH), routed(260, BOTH)]))
-    (row,) = found.filter(pl.col("step") == "left_route").to_dicts()
+    def asked(**intervals: int) -> Row:
+        evidence = seen(LISTS, [routed(95, BOTH), routed(260, BOTH)], poll_intervals=intervals)
+        (row,) = steps(KILLED, evidence).filter(pl.col("step") == "left_route").to_dicts() or [{"judgement": None}]
+        return row
+
+    row = asked(c1=30_000)
     assert (row["judgement"], row["before_ts"]) == ("differ", at(193))
     assert "it asked for no route in this time" in row["reason"]
+    assert asked(c1=120_000)["judgement"] is None, "it is not due before the broker is back"
+    unknown = asked()
+    assert (unknown["judgement"], "pollNameServerInterval is not recorded" in unknown["reason"]) == (
+        *("undetermined", True),
+    )
 
 
 def test_a_gap_of_the_recording_leaves_it_open_whether_the_client_asked() -> None:
@@ -239,6 +284,22 @@ def test_a_new_master_of_a_controller() -> None:
         ("new_master_listed", "agree", True),
         ("removed_by_name_server", "agree", True),
     ]
+    (row,) = found.filter(pl.col("step") == "new_master_listed").to_dicts()
+    assert row["reason"].endswith("heartbeat had not expired: its channel closed, or it was replaced")
+
+
+@pytest.mark.parametrize(
+    ("settings", "judgement"),
+    [
+        ({}, "undetermined"),  # the controller's own scan is not recorded
+        ({"elected_within": 100_000}, "agree"),
+        ({"is_described": False}, "undetermined"),
+    ],
+)
+def test_a_late_election_follows_from_settings_that_may_not_be_known(settings: Row, judgement: str) -> None:
+    elected = dataclasses.replace(KILLED, settings=FailoverSettings(**settings))
+    found = steps(elected, seen([listed(s, BOTH) for s in (98, 150)] + [listed(160, {0: B})]))
+    assert judgements(found, "new_master_listed") == [("new_master_listed", judgement, True)]
 
 
 EXPOSED = {"minute_ts": at(60), "redelivered": 2, "redelivered_by_group": [("g", 2)]}
@@ -262,3 +323,10 @@ def test_messages_delivered_again(
     (row,) = found.filter(pl.col("step") == "delivered_again").to_dicts()
     assert (row["judgement"], row["consumer_group"]) == (judgement, "g")
     assert reason in row["reason"]
+
+
+def test_a_master_that_goes_online_late_has_fetched_the_offsets_of_its_slave() -> None:
+    """BrokerPreOnlineService#syncMetadataReverse: that it lacked them is no cause then."""
+    consumed = [{"queue_offset": 1, "ts": at(s), "client_id": "c1"} for s in (130, 195)]
+    found = steps(dataclasses.replace(KILLED, settings=ACTING), seen(LISTS, consumed=consumed))
+    assert judgements(found, "delivered_again") == [("delivered_again", "undetermined", True)]

@@ -166,6 +166,8 @@ class SimulatedCluster:
                 for name in sorted({str(each.name) for each in listed})
             )
             return Answered(f'{{"brokerAddrTable":{{{table}}},"clusterAddrTable":{{}}}}'.encode())
+        if code == 319:
+            return Answered(b"kvConfigPath=/root/kvConfig.json\nlistenPort=9876\nscanNotActiveBrokerInterval=5000\n")
         if code == 206:
             return Answered(_json({"topicList": self._topics()}))
         if code == 105 and fields["topic"] in self._topics():

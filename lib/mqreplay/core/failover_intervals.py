@@ -36,22 +36,28 @@ class Interval(NamedTuple):
 
 
 def removal_by_name_server(
-    stopped: int, version: str = BROKER_4, expired_time: int = BROKER_CHANNEL_EXPIRED_TIME
+    stopped: int,
+    version: str = BROKER_4,
+    expired_time: int = BROKER_CHANNEL_EXPIRED_TIME,
+    scan_not_active_broker_interval: int = SCAN_OF_5,
 ) -> Interval:
     """When a name server removes a broker that stopped: RouteInfoManager#scanNotActiveBroker, #onChannelDestroy.
 
     At once if its channel closes, as that of a killed process does. Else ``expired_time`` after its last registration,
-    which is not later than ``stopped``, at the next scan. A broker with enableSlaveActingMaster has a shorter one
-    (brokerNotActiveTimeoutMillis).
+    which is not later than ``stopped``, at the next scan. A broker with enableSlaveActingMaster registers a shorter one
+    (brokerNotActiveTimeoutMillis). ``version`` is the name server's: one of 4.x knows neither of the two settings.
 
     >>> removal_by_name_server(0), removal_by_name_server(0, "5.3.3", 10_000)
     (Interval(begin=0, end=130000), Interval(begin=0, end=15000))
     """
+    is_5 = at_least(version, "5.0.0")
+    expired_time = expired_time if is_5 else BROKER_CHANNEL_EXPIRED_TIME
+    period = scan_not_active_broker_interval if is_5 else SCAN_OF_4
     names = RouteInfoManager()
     names.register_broker("", "", "", MASTER_ID, None, TopicConfigs(None, {}), None, stopped)
     scan = stopped + expired_time  # the latest one that may still find it
     while not names.scan_not_active_broker(scan, expired_time):
-        scan += SCAN_OF_5 if at_least(version, "5.0.0") else SCAN_OF_4
+        scan += max(1, period)
     return Interval(stopped, scan)
 
 
@@ -63,7 +69,8 @@ def may_have_expired(
 ) -> bool:
     """Whether a broker removed at that time may have expired; earlier, its channel closed or it unregistered.
 
-    Its last registration is at most ``register_period`` older than ``stopped`` (BrokerController#start).
+    Its last registration, or heartbeat with enableSlaveActingMaster, is at most ``register_period`` older than
+    ``stopped`` (BrokerController#start).
 
     >>> may_have_expired(0, 89_000), may_have_expired(0, 91_000)
     (False, True)
@@ -99,30 +106,59 @@ def next_pull(route_changed: int) -> Interval:
     return Interval(route_changed, route_changed + waits)
 
 
-def registration(answers: int, version: str = BROKER_4, register_period: int = REGISTER_NAME_SERVER_PERIOD) -> Interval:
+def registration(
+    answers: int,
+    version: str = BROKER_4,
+    register_period: int = REGISTER_NAME_SERVER_PERIOD,
+    register_broker_timeout: int | None = None,
+    disappear_time_after_start: int = -1,
+) -> Interval:
     """When a broker that answers again is registered at all its name servers: BrokerController#registerBrokerAll.
 
-    A start registers it at once, and a broker that was only paused does at its next period.
+    A start registers it at once, and a broker that was only paused does at its next period; one of 5.x waits
+    disappearTimeAfterStart. One that `goes_online_late` has no bound.
 
     >>> registration(0), registration(0, "5.3.3")
     (Interval(begin=0, end=36000), Interval(begin=0, end=54000))
     """
-    timeout = REGISTER_BROKER_TIMEOUT_OF_5 if at_least(version, "5.0.0") else REGISTER_BROKER_TIMEOUT_OF_4
-    return Interval(answers, answers + min(max(register_period, 10_000), 60_000) + timeout)
+    is_5 = at_least(version, "5.0.0")
+    default = REGISTER_BROKER_TIMEOUT_OF_5 if is_5 else REGISTER_BROKER_TIMEOUT_OF_4
+    timeout = default if register_broker_timeout is None else register_broker_timeout
+    waits = max(0, disappear_time_after_start) if is_5 else 0
+    return Interval(answers, answers + waits + min(max(register_period, 10_000), 60_000) + timeout)
 
 
-def election(stopped: int) -> Interval:
+def goes_online_late(enable_slave_acting_master: bool, total_replicas: int = 1, skip_pre_online: bool = False) -> bool:
+    """Whether a broker that starts registers only after it has met the others of its name: BrokerPreOnlineService.
+
+    Until then it is isolated (BrokerController#start); there is no bound for it. A master fetches the offsets of its
+    slaves meanwhile, and takes them if theirs are newer (#syncMetadataReverse). Only in 5.x.
+
+    >>> goes_online_late(True, 2), goes_online_late(True), goes_online_late(True, 2, True), goes_online_late(False, 2)
+    (True, False, False, False)
+    """
+    return enable_slave_acting_master and total_replicas > 1 and not skip_pre_online
+
+
+def election(
+    stopped: int,
+    heart_beat_timeout: int = CONTROLLER_HEARTBEAT_TIMEOUT,
+    sync_broker_metadata_period: int = SYNC_BROKER_METADATA_PERIOD,
+    register_broker_timeout: int = REGISTER_BROKER_TIMEOUT_OF_5,
+) -> Interval:
     """When a controller has made another broker the master: DefaultBrokerHeartbeatManager#scanNotActiveBroker.
 
-    At once if the channel of the master to the controller closes; else after its heartbeat's timeout, at the next scan.
-    The new master learns it from the controller or at its next look (ReplicasManager#syncBrokerMetadata), and registers
-    (ReplicasManager#changeToMaster); controllers are of 5.x.
+    At once if the channel of the master to the controller closes; else after ``heart_beat_timeout``
+    (controllerHeartBeatTimeoutMills of the old master), at the next scan. The new master learns it from the controller
+    or at its next look (ReplicasManager#syncBrokerMetadata), and registers (ReplicasManager#changeToMaster);
+    controllers are of 5.x. A jRaft controller of 5.2.0 to 5.3.3 never scans after its start: without a closed channel
+    it elects nobody (RaftBrokerHeartBeatManager#scanNotActiveBroker, apache/rocketmq#9717).
 
     >>> election(0)
     Interval(begin=0, end=44000)
     """
-    waits = CONTROLLER_HEARTBEAT_TIMEOUT + CONTROLLER_SCAN + SYNC_BROKER_METADATA_PERIOD
-    return Interval(stopped, stopped + waits + REGISTER_BROKER_TIMEOUT_OF_5)
+    waits = heart_beat_timeout + CONTROLLER_SCAN + sync_broker_metadata_period
+    return Interval(stopped, stopped + waits + register_broker_timeout)
 
 
 def judge_time(expected: Interval, before: int | None, seen: int | None) -> str:

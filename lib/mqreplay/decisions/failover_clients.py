@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +16,8 @@ from mqreplay.decisions.failover_row import (
     IN_ROUTE,
     LEFT_ROUTE,
     MASTER_READ,
+    OF_CLIENT,
+    OF_NAME_SERVER,
     POLLS_APART,
     REDELIVERED,
     ROUTE_OF_PULL,
@@ -29,7 +31,6 @@ from mqreplay.decisions.failover_row import (
 
 # Consumers commit every 5 s (ClientConfig#persistConsumerOffsetInterval); the commit and a rebalance take a moment.
 UNCOMMITTED = 10 * SECOND
-ASKED_WITHIN = 60 * SECOND  # two intervals of pollNameServerInterval
 BY_GROUP = pl.List(pl.Struct({"key": pl.String, "value": pl.Int64}))  # group, messages
 
 
@@ -59,7 +60,7 @@ class ClientSteps(StepRows):
     ``routed`` is the frame of `routed_answers`; ``pulls`` are the pulls that the outage sent to the slave, with
     outage_ts; ``returns`` has the rows of returns_of_shard of all shards, ``repeated_deliveries`` those of
     deliveries.py; ``failover_exposure`` is the gold table. ``skewed`` are clients with a wrong clock, ``starts`` the
-    instants before which the recording has a gap.
+    instants before which the recording has a gap, ``poll_intervals`` as Seen has them.
     """
 
     routed: pl.DataFrame
@@ -70,11 +71,13 @@ class ClientSteps(StepRows):
     skewed: Collection[str]
     starts: Collection[dt.datetime]
     failed_over_s: int
+    poll_intervals: Mapping[str, int]
 
     def rows(self, removals: Removals) -> Iterator[Row]:
         """Yield the steps of each client: its routes, then its pulls; and those of groups."""
         of = self.of
         gone = self._gone(removals)
+        unknown = None if removals.servers else OF_NAME_SERVER
         backs = removals.back_ts
         relisted = min(backs) if backs else None if removals.servers else of.up_ts
         first = {row["who"]: row for row in self.changes(self.routed, relisted or of.until).rows(named=True)}
@@ -85,32 +88,42 @@ class ClientSteps(StepRows):
         latest = max(backs) if backs and len(backs) == len(removals.lost_ts) else None
         latest = latest if removals.servers else of.up_ts
         for client, row in whole.items():
+            gone, words = self._gone(removals, client), ASKS_FOR_ROUTES.format(self._interval(client) // 1000)
             if row["lost_ts"] is None or (backs and row["lost_ts"] > max(backs)):
-                yield from self._kept_route(first.get(client), row, gone if removals.all_removed else None, relisted)
+                limit = gone if removals.all_removed else None
+                yield from self._kept_route(first.get(client), row, limit, relisted, unknown)
                 continue
             ids = [(ROUTES, row["had_id"]), (ROUTES, row["lost_id"])]
-            expected, words = gone, ASKS_FOR_ROUTES
+            expected = gone
             if gone is None or not (removals.all_removed or epoch_ms(row["lost_ts"]) <= gone.end):
                 expected, words = None, "not every recorded name server removed the broker"
             yield self.judged(
-                *(LEFT_ROUTE, row["lost_ts"], row["had_ts"], expected, words), client_id=client, evidence=ids
+                *(LEFT_ROUTE, row["lost_ts"], row["had_ts"], expected, words, unknown), client_id=client, evidence=ids
             )
             yield from self._back_in_route(row, latest, backs)
         yield from self._reads(whole)
         yield from self._redelivered()
 
-    def _gone(self, removals: Removals) -> Interval | None:
+    def _interval(self, client: str) -> int:
+        return self.poll_intervals.get(client, law.POLL_NAME_SERVER_INTERVAL)
+
+    def _gone(self, removals: Removals, client: str = "") -> Interval | None:
         """Return when a client gets a route without the broker; None if no name server removed it."""
-        removal = self.removal()
+        removal, interval = self.removal(), self._interval(client)
         if not removals.servers:  # without lists, the name servers' own limit counts
-            return removal and Interval(removal.begin, law.route_update(0, removal.end).end)
+            return removal and Interval(removal.begin, law.route_update(0, removal.end, interval).end)
         if not removals.lost_ts:
             return None
         first = min(removals.had_ts) - POLLS_APART
-        return law.route_update(epoch_ms(first), epoch_ms(max(removals.lost_ts)))
+        return law.route_update(epoch_ms(first), epoch_ms(max(removals.lost_ts)), interval)
 
     def _kept_route(
-        self, row: Row | None, whole: Row, gone: Interval | None, relisted: dt.datetime | None
+        self,
+        row: Row | None,
+        whole: Row,
+        gone: Interval | None,
+        relisted: dt.datetime | None,
+        unknown: str | None,
     ) -> Iterator[Row]:
         """Yield the step of a client whose route had the broker all the time, if it should have lost it.
 
@@ -119,17 +132,19 @@ class ClientSteps(StepRows):
         if gone is None or (relisted is not None and epoch_ms(relisted) <= gone.end):
             return
         kept_ts, words = None, "not every answer to the client was recorded"
+        asked_after = self.of.outage_ts - 2 * dt.timedelta(milliseconds=self._interval(whole["who"]))
         if row is not None and epoch_ms(row["had_ts"]) > gone.end:
             kept_ts, words = row["had_ts"], "its name server still gave it the broker after the others had removed it"
         elif epoch_ms(whole["last_ts"]) <= gone.end:
             return  # it stopped, or the recording ended
         # Clients' logs have only the routes that changed.
-        elif row is not None and row["had_ts"] >= self.of.outage_ts - ASKED_WITHIN and not self._has_gap(row, whole):
+        elif row is not None and row["had_ts"] >= asked_after and not self._has_gap(row, whole):
             kept_ts = min(whole["last_ts"], relisted or whole["last_ts"])
             words = "it asked for no route in this time, and kept the broker"
+            unknown = unknown if whole["who"] in self.poll_intervals else OF_CLIENT
         at: Row = {"client_id": whole["who"], "evidence": [(ROUTES, (row or whole)["had_id"])]}
         if kept_ts is not None:
-            yield self.judged(LEFT_ROUTE, None, kept_ts, gone, words, **at)
+            yield self.judged(LEFT_ROUTE, None, kept_ts, gone, words, unknown, **at)
         else:
             more: Row = {"happened": False, "judgement": "undetermined", "reason": words}
             yield self.row(LEFT_ROUTE, self.due(gone), None, gone, **more, **at)
@@ -141,12 +156,13 @@ class ClientSteps(StepRows):
         if latest is None:
             return
         first = min([*backs, self.of.up_ts or latest]) - POLLS_APART
-        expected = law.route_update(epoch_ms(first), epoch_ms(latest))
+        interval = self._interval(row["who"])
+        expected = law.route_update(epoch_ms(first), epoch_ms(latest), interval)
         if row["back_ts"] is None and epoch_ms(row["last_ts"]) <= expected.end:
             return  # it stopped, or the recording ended
         evidence = [(ROUTES, row["lost_id"]), (ROUTES, row["back_id"])]
         yield self.judged(
-            *(IN_ROUTE, row["back_ts"], row["lacked_ts"], expected, ASKS_FOR_ROUTES),
+            *(IN_ROUTE, row["back_ts"], row["lacked_ts"], expected, ASKS_FOR_ROUTES.format(interval // 1000)),
             client_id=row["who"],
             evidence=evidence,
         )
@@ -209,9 +225,10 @@ class ClientSteps(StepRows):
         )
         other = pl.col("client_id") != pl.col("previous_client_id")
         handed = other & (pl.col("ts") - pl.col("previous_ts") <= UNCOMMITTED)
-        # A master never copies what was committed to its slave meanwhile (SlaveSynchronize).
+        # A master never copies what was committed to its slave meanwhile (SlaveSynchronize); one that goes online late does.
         up = pl.lit(of.up_ts or of.until, pl.Datetime("us", "UTC"))
         returned = (pl.col("ts") >= up) & (pl.col("previous_ts") < up) & (pl.col("previous_ts") >= of.outage_ts)
+        returned &= pl.lit(not of.settings.goes_online_late)
         groups = (
             again.sort("ts", "record_id")
             .group_by("consumer_group", maintain_order=True)

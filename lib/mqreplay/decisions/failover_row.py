@@ -11,6 +11,7 @@ import polars as pl
 
 from mqreplay.core import failover_intervals as law
 from mqreplay.core.failover_intervals import Interval, judge_time
+from mqreplay.core.version import BROKER_4, BROKER_5
 from mqreplay.evidence.brokers.address_changes import UNREGISTERED_BEFORE, address_changes
 from mqreplay.evidence.brokers.failovers import Failover
 from mqreplay.evidence.time_spans import INSTANT
@@ -51,7 +52,11 @@ SECOND = dt.timedelta(seconds=1)
 EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 # Name servers and clients are asked seconds apart: a step seen this much before its cause is no contradiction.
 POLLS_APART = dt.timedelta(seconds=5)
-ASKS_FOR_ROUTES = "a client asks for its routes every 30 s (pollNameServerInterval)"
+ASKS_FOR_ROUTES = "a client asks for its routes every {} s (pollNameServerInterval)"
+# Settings that may explain a step that is later than their defaults allow.
+OF_NAME_SERVER = "the version and settings of the name server are not recorded (scanNotActiveBrokerInterval)"
+OF_CLIENT = "the client's pollNameServerInterval is not recorded: it asked for no route in this time"
+OF_BROKER = "the broker's settings are not recorded"
 Row = dict[str, Any]
 
 
@@ -61,12 +66,16 @@ class StepRows:
 
     of: Failover
 
-    def removal(self) -> Interval | None:
-        """Return when a name server removes the broker; None if it is not known when it stopped."""
-        of = self.of
+    def removal(self, name_server: int | None = None) -> Interval | None:
+        """Return when a name server removes the broker; None if it is not known when it stopped.
+
+        ``name_server``: its scanNotActiveBrokerInterval in ms, 0 for one of 4.x, None if it is not known.
+        """
+        of, scan = self.of, law.SCAN_OF_4 if name_server is None else name_server
         if of.stopped_ts is None:
             return None
-        limit = law.removal_by_name_server(epoch_ms(of.stopped_ts), of.version, of.expired_time)
+        version = BROKER_5 if scan else BROKER_4
+        limit = law.removal_by_name_server(epoch_ms(of.stopped_ts), version, of.settings.expired_time, scan)
         return Interval(epoch_ms((of.answered_ts or of.stopped_ts) - UNREGISTERED_BEFORE), limit.end)
 
     def changes(self, answers: pl.DataFrame, until: dt.datetime) -> pl.DataFrame:
@@ -87,16 +96,22 @@ class StepRows:
         before_ts: dt.datetime | None,
         expected: Interval | None,
         words: str,
+        unknown: str | None = None,
         **more: Any,
     ) -> Row:
-        """Return a step that the law judges; ``ts`` is None if it was not seen."""
+        """Return a step that the law judges; ``ts`` is None if it was not seen.
+
+        ``unknown``: a setting that may explain a late step.
+        """
         judgement = "undetermined"
         if expected is not None:
             judgement = judge_time(
                 expected, None if before_ts is None else epoch_ms(before_ts), None if ts is None else epoch_ms(ts)
             )
             late = None if before_ts is None else (epoch_ms(before_ts) - expected.end) // 1000
-            if judgement == "differ":
+            if judgement == "differ" and unknown is not None:
+                judgement, words = "undetermined", f"{late} s later than by the defaults: {unknown}"
+            elif judgement == "differ":
                 words = f"more than {late} s later than the limit: {words}"
             elif judgement == "undetermined":
                 words = f"between two records, of which only one is within the limit: {words}"

@@ -8,22 +8,26 @@ from __future__ import annotations
 
 import datetime as dt
 import hashlib
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import polars as pl
 
 from mqreplay.core import failover_intervals as law
 from mqreplay.core.failover_intervals import Interval
+from mqreplay.core.route_info_manager import BROKER_CHANNEL_EXPIRED_TIME
 from mqreplay.decisions.failover_clients import ClientSteps, Removals
 from mqreplay.decisions.failover_row import (
     ANSWERS,
     LISTED,
     LISTS,
     NEW_MASTER,
+    OF_BROKER,
+    OF_NAME_SERVER,
     POLLS_APART,
     REMOVED,
     SCHEMA,
+    SECOND,
     STOPPED,
     Row,
     StepRows,
@@ -34,6 +38,9 @@ from mqreplay.evidence.brokers.broker_outages import with_outage
 from mqreplay.evidence.brokers.failovers import Failover
 from mqreplay.evidence.time_spans import INSTANT, utc
 
+GOES_ONLINE = "with enableSlaveActingMaster it registers once it has met the other brokers of its name"
+OF_CONTROLLER = "the settings of the controller are not recorded (its scanNotActiveBrokerInterval)"
+
 
 @dataclass(frozen=True)
 class Seen:
@@ -42,7 +49,8 @@ class Seen:
     ``lists`` and ``master_changes`` are frames of listed_brokers.py, ``route`` is silver.route, ``failover_pulls`` and
     ``returns`` have the rows of failovers_of_shard and returns_of_shard of all shards, ``repeated_deliveries`` those
     of deliveries.py, and ``failover_exposure`` is the gold table. ``skewed`` are clients with a wrong clock: times of
-    their pulls are not known. ``starts`` are the instants before which the recording has a gap.
+    their pulls are not known. ``starts`` are the instants before which the recording has a gap. ``poll_intervals``:
+    pollNameServerInterval of clients, in ms; ``name_servers``: by address, as StepRows.removal takes it.
     """
 
     lists: pl.DataFrame
@@ -54,6 +62,8 @@ class Seen:
     failover_exposure: pl.DataFrame
     skewed: Collection[str] = ()
     starts: Collection[dt.datetime] = ()
+    poll_intervals: Mapping[str, int] = field(default_factory=dict)
+    name_servers: Mapping[str, int] = field(default_factory=dict)
 
 
 def failover_steps(failovers: Sequence[Failover], seen: Seen, failed_over_s: int, gap_s: int) -> pl.DataFrame:
@@ -80,9 +90,9 @@ def failover_steps(failovers: Sequence[Failover], seen: Seen, failed_over_s: int
     for each in failovers:
         clients = ClientSteps(
             *(each, routed, pulls, seen.returns, seen.repeated_deliveries, seen.failover_exposure),
-            *(seen.skewed, [utc(start) for start in seen.starts], failed_over_s),
+            *(seen.skewed, [utc(start) for start in seen.starts], failed_over_s, seen.poll_intervals),
         )
-        found.extend(_Timeline(each, listed, seen.master_changes, clients).rows())
+        found.extend(_Timeline(each, listed, seen.master_changes, clients, seen.name_servers).rows())
     rows = pl.DataFrame(found, schema={name: SCHEMA[name] for name in SCHEMA if name not in ("day", "step_id")})
     rows = rows.with_columns(pl.col("ts").dt.date().alias("day"))
     # A step that was due on one day and is seen on the next has a row on each.
@@ -109,6 +119,7 @@ class _Timeline(StepRows):
     listed: pl.DataFrame
     master_changes: pl.DataFrame
     clients: ClientSteps
+    settings: Mapping[str, int]
 
     def rows(self) -> Iterator[Row]:
         """Yield the rows of the steps."""
@@ -138,36 +149,44 @@ class _Timeline(StepRows):
 
     def _name_servers(self, servers: Sequence[Row]) -> Iterator[Row]:
         of = self.of
-        expected = self.removal()
         if not servers:
+            expected = self.removal()
             reason = "no name server's list was recorded"
             yield self.row(REMOVED, self.due(expected), happened=False, reason=reason, judgement="undetermined")
         for row in servers:
             lost_ts = self._lost(row)
-            at = {"namesrv_addr": row["who"] or None}
+            known = self.settings.get(row["who"])
+            expected = self.removal(known)
+            unknown = OF_NAME_SERVER if known is None else None
+            at: Row = {"namesrv_addr": row["who"] or None}
             ids = [(LISTS, row["had_id"]), (LISTS, row["lost_id"] if lost_ts else None)]
             if lost_ts is None:
-                yield from self._kept(row, expected, at | {"evidence": ids[:1]})
+                yield from self._kept(row, expected, unknown, at | {"evidence": ids[:1]})
                 continue
-            yield self.judged(REMOVED, lost_ts, row["had_ts"], expected, self._how_removed(row), **at, evidence=ids)
+            words = self._how_removed(row)
+            yield self.judged(REMOVED, lost_ts, row["had_ts"], expected, words, unknown, **at, evidence=ids)
             if row["back_ts"] is None and of.up_ts is None:
                 continue
-            back = None if of.up_ts is None else law.registration(epoch_ms(of.up_ts), of.version, of.register_period)
+            within = of.settings.registers_within
             # A broker may register before the poll that finds it up.
-            back = None if back is None else Interval(epoch_ms(lost_ts), back.end)
+            back = None if of.up_ts is None else Interval(epoch_ms(lost_ts), epoch_ms(of.up_ts) + within)
             ids = [(LISTS, row["lost_id"]), (LISTS, row["back_id"])]
             if row["back_ts"] is None and back is not None and epoch_ms(row["last_ts"]) <= back.end:
                 continue
-            words = "a broker registers at its start, and every registerNameServerPeriod"
-            yield self.judged(LISTED, row["back_ts"], row["lacked_ts"], back, words, **at, evidence=ids)
+            words, unknown = "a broker registers at its start, and every registerNameServerPeriod", None
+            if not of.settings.is_described:
+                unknown = OF_BROKER
+            elif of.settings.goes_online_late and of.restarted is not False:
+                words = unknown = GOES_ONLINE
+            yield self.judged(LISTED, row["back_ts"], row["lacked_ts"], back, words, unknown, **at, evidence=ids)
 
-    def _kept(self, row: Row, expected: Interval | None, at: Row) -> Iterator[Row]:
+    def _kept(self, row: Row, expected: Interval | None, unknown: str | None, at: Row) -> Iterator[Row]:
         """Yield the step of a name server that listed the broker all the time, once it was due."""
         of = self.of
         had_ts = row["had_ts"] if of.up_ts is None else min(row["had_ts"], of.up_ts)
         if expected is None or epoch_ms(had_ts) > expected.end:
-            words = "its registration should have expired: it still registered, or the name server has another setting"
-            yield self.judged(REMOVED, None, had_ts, expected, words, **at)
+            words = "its registration should have expired: it still registered"
+            yield self.judged(REMOVED, None, had_ts, expected, words, unknown, **at)
         elif of.up_ts is not None and epoch_ms(of.up_ts) <= expected.end:
             reason = "it answered again before its registration expired, and was listed at each poll"
             yield self.row(
@@ -185,18 +204,29 @@ class _Timeline(StepRows):
         for change in changes.sort("to_ts").head(1).rows(named=True):
             expected, words = None, "when the old master stopped is not known"
             if of.stopped_ts is not None:
-                begin = min(of.answered_ts or of.stopped_ts, of.stopped_ts)
-                expected = Interval(epoch_ms(begin), law.election(epoch_ms(of.stopped_ts)).end)
-                words = f"{change['new_addr']} is the master"
-            evidence = [(LISTS, change["record_id"])]
-            yield self.judged(NEW_MASTER, change["to_ts"], change["from_ts"], expected, words, evidence=evidence)
+                begin, stopped = min(of.answered_ts or of.stopped_ts, of.stopped_ts), epoch_ms(of.stopped_ts)
+                expected = Interval(epoch_ms(begin), stopped + of.settings.elected_within)
+                addr = change["new_addr"]
+                words = f"{addr} is the master"
+                # The last heartbeat was at most brokerHeartbeatInterval before the last answer.
+                if epoch_ms(change["to_ts"] + SECOND) < epoch_ms(begin) + of.settings.heartbeat_timeout:
+                    words = (
+                        f"{addr} is the master; the old one's heartbeat had not expired: its channel closed, or it was"
+                        " replaced"
+                    )
+            unknown = OF_CONTROLLER if of.settings.is_described else OF_BROKER
+            ids = [(LISTS, change["record_id"])]
+            yield self.judged(*(NEW_MASTER, change["to_ts"], change["from_ts"], expected, words, unknown), evidence=ids)
 
     def _how_removed(self, row: Row) -> str:
         of = self.of
         if of.stopped_ts is None:
             return "only clients asked the broker: when it stopped is not known"
-        if law.may_have_expired(epoch_ms(of.stopped_ts), epoch_ms(row["lost_ts"]), of.expired_time, of.register_period):
-            return f"it did not register for {of.expired_time // 1000} s (BROKER_CHANNEL_EXPIRED_TIME)"
+        expired, period = of.settings.expired_time, of.settings.sign_period
+        if self.settings.get(row["who"]) == 0:
+            expired = BROKER_CHANNEL_EXPIRED_TIME
+        if law.may_have_expired(epoch_ms(of.stopped_ts), epoch_ms(row["lost_ts"]), expired, period):
+            return f"it did not register for {expired // 1000} s (BROKER_CHANNEL_EXPIRED_TIME)"
         return "its channel to the name server closed, or it unregistered"
 
     def _lost(self, row: Row) -> dt.datetime | None:

@@ -1,4 +1,4 @@
-"""recorder_events: when `mqreplay record` ran, and missing polls."""
+"""recorder_events: when `mqreplay record` ran, missing polls, and settings of name servers."""
 
 from __future__ import annotations
 
@@ -20,6 +20,11 @@ COLUMNS: Final = {
     "count": "bigint",
 }
 REQUIRED: Final = ("ts", "kind")
+# The event with the settings of a name server, and the form of its detail.
+NAME_SERVER_SETTINGS: Final = "name_server_settings"
+SCAN: Final = "scanNotActiveBrokerInterval"
+NAME_SERVER_4: Final = f"no {SCAN}: it is of 4.x"
+NAME_SERVER_SCAN: Final = rf"^name server (?P<addr>\S+): (?:{SCAN}=(?P<ms>[0-9]{{1,15}})|{NAME_SERVER_4})$"
 _PLAIN: Final = PlainColumns(COLUMNS, REQUIRED)
 
 

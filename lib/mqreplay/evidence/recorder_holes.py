@@ -36,6 +36,7 @@ ASKED = {
     "GET_CONSUME_STATS": "consume statistics",
     "GET_MAX_OFFSET": "last offsets of queues",
     "GET_MIN_OFFSET": "first offsets of queues",
+    "GET_NAMESRV_CONFIG": "name server settings",
     "GET_ROUTEINFO_BY_TOPIC": "routes of topics",
     "GET_TOPIC_STATS_INFO": "first and last offsets of queues",
 }

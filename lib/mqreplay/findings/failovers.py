@@ -27,7 +27,9 @@ SLOW_FAILOVER = FindingKind(
     " intervals of RocketMQ allow. Meanwhile clients ask a broker that does not answer, or do not find one that does.",
     rule="A name server still listed the broker, or a client still had it in its routes, more than dispute_s seconds"
     " after the last instant that the rules allow: a name server removes a broker 120 s after its last registration, at"
-    " its next scan; a client asks for its routes every 30 s. The same holds for a client that gets a broker back.",
+    " its next scan; a client asks for its routes every 30 s. The same holds for a client that gets a broker back."
+    " Other intervals count where the recording has them. If a step is late by the defaults, and the setting that could"
+    " explain it is not recorded, there is no finding.",
     follows="RouteInfoManager#scanNotActiveBroker, MQClientInstance#startScheduledTask",
     advice="If a name server kept the broker: read namesrv.log for its address. A broker that hangs may still register:"
     " stop its process, so that clients go to its slave. If clients were late: compare pollNameServerInterval and the"

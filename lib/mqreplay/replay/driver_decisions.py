@@ -25,6 +25,7 @@ from mqreplay.decisions.slave_copy import slave_copy
 from mqreplay.decisions.slave_copy import stored_rows as stored_copies
 from mqreplay.decisions.slave_sync import slave_sync
 from mqreplay.decisions.suspended_message import suspended_messages
+from mqreplay.evidence.brokers.failovers import name_server_scans, poll_intervals
 from mqreplay.evidence.lags.unfinished_pulls import long_unfinished
 from mqreplay.evidence.members.observed_clients import answers
 from mqreplay.evidence.offsets.queue_ends import polled_ends
@@ -89,6 +90,8 @@ def driver_decisions(
         exposure,
         context.skew.clients if context.skew else (),
         context.starts,
+        poll_intervals(small["assignment"]),
+        name_server_scans(small["recorder_event"]),
     )
     steps = failover_steps(brokers.failovers, seen, limits.failed_over_s, limits.same_cause_gap_s)
     unfinished = long_unfinished(queues.offsets.unfinished_pulls, brokers.outages, limits.stuck_s)

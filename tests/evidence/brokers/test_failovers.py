@@ -7,7 +7,14 @@ from typing import Any
 import polars as pl
 
 from mqreplay.evidence.brokers.broker_outages import broker_outages
-from mqreplay.evidence.brokers.failovers import Failover, failovers, returns_of_shard
+from mqreplay.evidence.brokers.failovers import (
+    Failover,
+    FailoverSettings,
+    failovers,
+    name_server_scans,
+    poll_intervals,
+    returns_of_shard,
+)
 from mqreplay.evidence.brokers.listed_brokers import listed_brokers, master_changes
 from silver_moments import at
 from silver_rows import rows
@@ -90,14 +97,43 @@ def test_settings_of_the_broker_give_its_times() -> None:
         "brokerNotActiveTimeoutMillis": "8000",
         "registerNameServerPeriod": "20000",
     }
-    (acting,) = found_of(DOWN, brokers=[{"rocketmq_version": "5.3.3", "properties": acts}])
-    assert (acting.version, acting.expired_time, acting.register_period) == ("5.3.3", 8_000, 20_000)
+    (acting,) = found_of(DOWN, brokers=[{"rocketmq_version": "5.3.3", "properties": acts | {"totalReplicas": "2"}}])
+    assert acting.settings == FailoverSettings(8_000, 1_000, 44_000, 10_000, 44_000, True)
+    (alone,) = found_of(DOWN, brokers=[{"rocketmq_version": "5.3.3", "properties": acts}])
+    assert not alone.settings.goes_online_late
     (plain,) = found_of(
-        DOWN, brokers=[{"rocketmq_version": "none", "properties": acts | {"enableSlaveActingMaster": "no"}}]
+        DOWN, brokers=[{"rocketmq_version": "4.9.7", "properties": acts | {"enableSlaveActingMaster": "no"}}]
     )
-    assert (plain.version, plain.expired_time) == ("4.9.7", 120_000)
+    assert plain.settings == FailoverSettings(sign_period=20_000, registers_within=26_000)
     (odd,) = found_of(DOWN, brokers=[{"rocketmq_version": None, "properties": {"registerNameServerPeriod": "x"}}])
-    assert odd.register_period == 30_000
+    assert (odd.settings.sign_period, odd.settings.registers_within) == (30_000, 54_000), "the longest of any version"
+    (unknown,) = found_of(DOWN)
+    assert not unknown.settings.is_described
+
+
+def test_controllers_and_registrations_have_settings_of_the_broker() -> None:
+    slow = {"controllerHeartBeatTimeoutMills": "60000", "syncBrokerMetadataPeriod": "1000"}
+    slow |= {"registerBrokerTimeoutMills": "2000", "disappearTimeAfterStart": "9000"}
+    (found,) = found_of(DOWN, brokers=[{"rocketmq_version": "5.3.3", "properties": slow}])
+    assert (found.settings.heartbeat_timeout, found.settings.elected_within) == (60_000, 68_000)
+    assert found.settings.registers_within == 41_000
+
+
+def test_the_intervals_of_clients_and_name_servers_are_read_where_they_are_recorded() -> None:
+    client = {"consumer_group": "g", "client_id": "c1", "ts": at(0)}
+    slow = client | {"properties": {"pollNameServerInterval": "60000"}}
+    other = slow | {"consumer_group": "h", "properties": {"pollNameServerInterval": "30000"}}
+    old = client | {"client_id": "c2", "properties": {"consumeThreadMin": "20"}}
+    assert poll_intervals(rows("silver.assignment", {}, [slow, other, old])) == {"c1": 60_000}
+    event = {"kind": "name_server_settings", "detail": "name server n:1: scanNotActiveBrokerInterval=5000"}
+    events = [
+        event | {"ts": at(0)},
+        event | {"ts": at(9), "detail": "name server n:1: scanNotActiveBrokerInterval=9000"},
+        event | {"ts": at(0), "detail": "name server n:4: scanNotActiveBrokerInterval=often"},
+        event | {"ts": at(0), "detail": "name server n:2: no scanNotActiveBrokerInterval: it is of 4.x"},
+        {"ts": at(0), "kind": "reachable", "detail": "name server n:3: it answers again"},
+    ]
+    assert name_server_scans(rows("silver.recorder_event", {}, events)) == {"n:1": 9_000, "n:2": 0}
 
 
 def test_the_first_pull_from_the_master_after_the_slave() -> None:

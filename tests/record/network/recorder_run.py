@@ -53,8 +53,9 @@ def events(folder: Path, kind: str) -> list[dict[str, Any]]:
 
 
 def begun_and_ended(folder: Path) -> list[str]:
-    """The kinds of the events, without polls that a busy machine made too late."""
-    return [each["kind"] for each in lines(folder, "recorder_events") if each["kind"] != "skipped"]
+    """The kinds of the events, without settings, and without polls that a busy machine made too late."""
+    others = ("skipped", "name_server_settings")
+    return [each["kind"] for each in lines(folder, "recorder_events") if each["kind"] not in others]
 
 
 def offset_lines(folder: Path, broker: str) -> list[dict[str, Any]]:

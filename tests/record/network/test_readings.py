@@ -22,7 +22,7 @@ SEED, CASES = 20261123, 2000
 
 def target(kind: str) -> Target:
     subject = "t-0" if kind in ("route", "topic_offsets") else "g-0"
-    broker = None if kind in ("cluster_info", "topic_list", "route") else BROKER
+    broker = None if kind in ("cluster_info", "topic_list", "route", "name_server_config") else BROKER
     return Target(kind, "h:1", broker, subject, "10.0.0.0@1000")
 
 

@@ -54,6 +54,22 @@ def test_everything_of_a_cluster_is_recorded(tmp_path: Path) -> None:
     assert begun_and_ended(tmp_path / "r") == ["start", "stop"]
 
 
+@pytest.mark.parametrize(
+    ("body", "detail"),
+    [
+        (b"kvConfigPath=/kv\nscanNotActiveBrokerInterval=9000\n", "scanNotActiveBrokerInterval=9000"),
+        (b"kvConfigPath=/kv\nlistenPort=9876\n", "no scanNotActiveBrokerInterval: it is of 4.x"),
+        (b"listenPort=9876\n", None),  # no name server's settings
+    ],
+)
+def test_the_scan_of_a_name_server_is_an_event(tmp_path: Path, body: bytes, detail: str | None) -> None:
+    cluster = SimulatedCluster(masters=1, groups=1, clients=1)
+    cluster.given = {319: Answered(body)}
+    record(tmp_path, cluster, for_s=2.0)
+    expected = [] if detail is None else [f"name server {addr}: {detail}" for addr in cluster.addrs.split(";")]
+    assert sorted(each["detail"] for each in events(tmp_path, "name_server_settings")) == sorted(expected)
+
+
 def test_members_behind_a_proxy_are_recorded(tmp_path: Path) -> None:
     async def script(cluster: SimulatedCluster) -> None:
         await cluster.proxy.start()

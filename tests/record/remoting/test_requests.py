@@ -13,10 +13,11 @@ from mqreplay.record.remoting import requests
 from mqreplay.record.remoting.frames import encode_request
 from mqreplay.record.remoting.requests import FIELD_NAMES, ReadCode, Request
 
-READ_ONLY = {21, 26, 28, 30, 31, 38, 43, 45, 105, 106, 201, 202, 203, 206, 208, 307, 402, 907}
+READ_ONLY = {21, 26, 28, 30, 31, 38, 43, 45, 105, 106, 201, 202, 203, 206, 208, 307, 319, 402, 907}
 MADE = {
     21: requests.get_all_topic_config(),
     26: requests.get_broker_config(),
+    319: requests.get_name_server_config(),
     28: requests.get_broker_runtime_info(),
     30: requests.get_max_offset("t", 3),
     31: requests.get_min_offset("t", 3),

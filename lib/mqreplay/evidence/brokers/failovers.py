@@ -12,14 +12,32 @@ from typing import Any
 
 import polars as pl
 
-from mqreplay.core.failover_intervals import REGISTER_NAME_SERVER_PERIOD
+from mqreplay.core import failover_intervals as law
 from mqreplay.core.route_info_manager import BROKER_CHANNEL_EXPIRED_TIME
 from mqreplay.core.store_settings import int_setting, is_set
-from mqreplay.core.version import BROKER_4, version_key
-from mqreplay.errors import MqreplayError
-from mqreplay.evidence.brokers.broker_descriptions import PROPERTIES, properties_of
+from mqreplay.decode.recorder_events import NAME_SERVER_SCAN, NAME_SERVER_SETTINGS
+from mqreplay.evidence.brokers.broker_descriptions import PROPERTIES, possible_versions, properties_of
 
 SAME = dt.timedelta(seconds=60)  # a change of the master this near to an outage of it is one failover
+
+
+@dataclass(frozen=True)
+class FailoverSettings:
+    """What a broker's settings decide, in ms.
+
+    ``expired_time``: the time without a sign after which name servers of 5.x remove it; ``sign_period``: between its
+    signs, registrations or heartbeats. ``registers_within``: the longest time from its first answer to its
+    registration; ``elected_within``: from its end to the registration of the master that a controller elects.
+    ``is_described``: the settings are recorded. ``goes_online_late``: see core.failover_intervals.
+    """
+
+    expired_time: int = BROKER_CHANNEL_EXPIRED_TIME
+    sign_period: int = law.REGISTER_NAME_SERVER_PERIOD
+    registers_within: int = law.registration(0).end
+    heartbeat_timeout: int = law.CONTROLLER_HEARTBEAT_TIMEOUT
+    elected_within: int = law.election(0).end
+    goes_online_late: bool = False
+    is_described: bool = True
 
 
 @dataclass(frozen=True)
@@ -39,9 +57,7 @@ class Failover:
     up_ts: dt.datetime | None
     restarted: bool | None
     until: dt.datetime  # the next failover of the broker, or the end of the recording
-    version: str
-    expired_time: int  # ms
-    register_period: int  # ms
+    settings: FailoverSettings
 
     @property
     def is_master(self) -> bool:
@@ -87,7 +103,7 @@ def failovers(
                 after["ts"].min(),  # type: ignore[arg-type]
                 restarted,
                 until,
-                **settings.get(place, _of_settings(None, {})),
+                settings.get(place, FailoverSettings(is_described=False)),
             )
         )
     return found
@@ -106,6 +122,27 @@ def returns_of_shard(pull_route: pl.DataFrame) -> pl.DataFrame:
     is_slave = pl.col("actual_broker_id") > 0
     back = ~is_slave & is_slave.shift(1).over(by).fill_null(value=False)
     return reads.filter(back).select("broker_name", "client_id", pl.col("request_ts").alias("ts"), "record_id")
+
+
+def poll_intervals(assignment: pl.DataFrame) -> dict[str, int]:
+    """Return the pollNameServerInterval of clients, in ms, of rows of silver.assignment: 5.1 and later report it.
+
+    The groups of a process share one timer, with the settings of the first of them (MQClientManager).
+    """
+    by = ("client_id", "consumer_group")
+    found: dict[str, int] = {}
+    for row in assignment.group_by(by).agg(pl.col("properties").drop_nulls().last().cast(PROPERTIES)).rows(named=True):
+        interval = int_setting(properties_of(row), "pollNameServerInterval", 0)
+        if interval > 0:
+            found[row["client_id"]] = max(interval, found.get(row["client_id"], 0))
+    return found
+
+
+def name_server_scans(recorder_event: pl.DataFrame) -> dict[str, int]:
+    """Return the scanNotActiveBrokerInterval of name servers by address, in ms; 0: of 4.x, which has none."""
+    settings = recorder_event.filter(pl.col("kind") == NAME_SERVER_SETTINGS).sort("ts")
+    found = settings.select(pl.col("detail").str.extract_groups(NAME_SERVER_SCAN)).unnest("detail").drop_nulls("addr")
+    return {row["addr"]: int(row["ms"] or 0) for row in found.rows(named=True)}
 
 
 def _begun(
@@ -174,32 +211,39 @@ def _polls(broker_runtime: pl.DataFrame, row: Mapping[str, Any]) -> pl.DataFrame
     return broker_runtime.filter(name & same).sort("ts")
 
 
-def _settings(broker: pl.DataFrame) -> dict[tuple[str, int], dict[str, Any]]:
+def _settings(broker: pl.DataFrame) -> dict[tuple[str, int], FailoverSettings]:
     last = broker.sort("ts").group_by("broker_name", "broker_id", maintain_order=True).last()
-    return {
-        (row["broker_name"], row["broker_id"]): _of_settings(row["rocketmq_version"], properties_of(row))
-        for row in last.select(
-            "broker_name", "broker_id", "rocketmq_version", pl.col("properties").cast(PROPERTIES)
-        ).rows(named=True)
-    }
+    described = last.select("broker_name", "broker_id", "rocketmq_version", pl.col("properties").cast(PROPERTIES))
+    return {(row["broker_name"], row["broker_id"]): _of_settings(row) for row in described.rows(named=True)}
 
 
-def _of_settings(version: str | None, properties: Mapping[str, str]) -> dict[str, Any]:
-    """Return version, expired_time and register_period of a broker, by its settings."""
+def _of_settings(described: Mapping[str, Any]) -> FailoverSettings:
+    properties = properties_of(described)
+
+    def ms(name: str, default: int) -> int:
+        return int_setting(properties, name, default)
+
     acts = is_set(properties, "enableSlaveActingMaster")
-    # A broker of 5.x gives its own time only with this setting (BrokerController#registerBrokerAll).
-    expired = int_setting(properties, "brokerNotActiveTimeoutMillis", 10_000) if acts else BROKER_CHANNEL_EXPIRED_TIME
-    return {
-        "version": _known(version),
-        "expired_time": expired,
-        "register_period": int_setting(properties, "registerNameServerPeriod", REGISTER_NAME_SERVER_PERIOD),
-    }
-
-
-def _known(version: str | None) -> str:
-    """Return the version, or the one whose name servers scan least often."""
-    try:
-        version_key(version or "")
-    except MqreplayError:
-        return BROKER_4
-    return version or BROKER_4
+    period = ms("registerNameServerPeriod", law.REGISTER_NAME_SERVER_PERIOD)
+    timeout = ms("registerBrokerTimeoutMills", -1)
+    registered = [
+        law.registration(0, version, period, None if timeout < 0 else timeout, ms("disappearTimeAfterStart", -1)).end
+        for version in possible_versions(described)
+    ]
+    heartbeat_timeout = ms("controllerHeartBeatTimeoutMills", law.CONTROLLER_HEARTBEAT_TIMEOUT)
+    elected = law.election(
+        0,
+        heartbeat_timeout,
+        ms("syncBrokerMetadataPeriod", law.SYNC_BROKER_METADATA_PERIOD),
+        law.REGISTER_BROKER_TIMEOUT_OF_5 if timeout < 0 else timeout,
+    )
+    return FailoverSettings(
+        # A broker of 5.x gives its own time only with this setting (BrokerController#registerBrokerAll).
+        ms("brokerNotActiveTimeoutMillis", 10_000) if acts else BROKER_CHANNEL_EXPIRED_TIME,
+        ms("brokerHeartbeatInterval", 1_000) if acts else period,
+        max(registered),
+        heartbeat_timeout,
+        elected.end,
+        law.goes_online_late(acts, ms("totalReplicas", 1), is_set(properties, "skipPreOnline")),
+        bool(properties),
+    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from mqreplay.decode.recorder_events import NAME_SERVER_4, NAME_SERVER_SETTINGS, SCAN
 from mqreplay.record.network.polls import POLLS
 from mqreplay.record.network.proxies import KIND as PROXY
 from mqreplay.record.network.schedule import Skipped, Target
@@ -12,6 +13,7 @@ from mqreplay.record.network.topology import BrokerKey
 
 Append = Callable[[str, Mapping[str, Any]], None]  # takes the kind of record and the record
 STEM: Final = "recorder_events"
+MOST_TEXT: Final = 32  # characters of a setting
 REASONS: Final = {
     "budget": "more polls were due than the request budget or the response times allowed",
     "unreachable": "the server could not be reached",
@@ -35,6 +37,13 @@ class Events:
         broker, other = target.broker, "proxy" if target.kind == PROXY else "name server"
         name = f"{other} {target.addr}" if broker is None else f"broker {broker[0]}-{broker[1]} ({target.addr})"
         self.write(kind, ts, f"{name}: {detail}", **_broker_fields(broker), **fields)
+
+    def name_server(self, target: Target, ts: int, settings: Mapping[str, str]) -> None:
+        """Write how often a name server looks for brokers that are gone: a setting of 5.x, which 4.x does not have."""
+        scan = settings.get(SCAN)
+        if scan is not None or "kvConfigPath" in settings:
+            detail = NAME_SERVER_4 if scan is None else f"{SCAN}={scan[:MOST_TEXT]}"
+            self.server(NAME_SERVER_SETTINGS, ts, target, detail)
 
     def missing(self, target: Target, ts: int, reason: str) -> None:
         """Count a poll without a result and without its own line."""

@@ -158,6 +158,8 @@ class PollWriter:
             estate.take_listed_topics(fact)
         elif target.kind == "proxy_members":
             estate.take_proxied(target.addr, target.subject, frozenset(map(str, fact.languages)))
+        elif target.kind == "name_server_config":
+            self._events.name_server(target, ts, fact)
         elif broker is None:
             pass
         elif target.kind == "config":

@@ -25,7 +25,7 @@ HA_MS: Final = 10_000
 CLIENT_MS: Final = 20_000  # a client is asked at most this often
 NO_MEMBERS_MS: Final = 20_000  # a broker logs a warning for each request about a group without members
 RARELY_MS: Final = 300_000
-SELDOM_MS: Final = 3_600_000  # of a request that the broker's version does not know
+SELDOM_MS: Final = 3_600_000  # of a request that the broker's version does not know, or whose answer seldom changes
 MOST_QUEUES: Final = 64  # queues of a topic that does not grow up to which 30 is asked for each; 202 for more
 
 
@@ -61,6 +61,7 @@ POLLS: Final[dict[str, Poll]] = {
     "delays": Poll(ReadCode.GET_ALL_DELAY_OFFSET, lambda _: requests.get_all_delay_offset()),
     "modes": Poll(ReadCode.GET_ALL_MESSAGE_REQUEST_MODE, lambda _: requests.get_all_message_request_mode()),
     "ha_status": Poll(ReadCode.GET_BROKER_HA_STATUS, lambda _: requests.get_broker_ha_status(), "ha_status", False),
+    "name_server_config": Poll(ReadCode.GET_NAMESRV_CONFIG, lambda _: requests.get_name_server_config()),
     "config": Poll(ReadCode.GET_BROKER_CONFIG, lambda _: requests.get_broker_config()),
     "members": Poll(
         ReadCode.GET_CONSUMER_LIST_BY_GROUP,
@@ -145,6 +146,8 @@ def _of_name_servers(
     for addr in addrs:
         yield Target("cluster_info", addr), Plan(max(every, CLUSTER_MS), urgent=True, probe=True)
     asked = [addr for addr in addrs if addr not in silent] or list(addrs)
+    for addr in asked:
+        yield Target("name_server_config", addr), Plan(max(every, SELDOM_MS))
     yield Target("topic_list", asked[0]), Plan(max(every, 60_000))
     listed = estate.listed_topics
     for topic in estate.consumed_topics():

@@ -134,7 +134,7 @@ def _read(target: Target, body: bytes) -> Reading:
         case "ha_status":
             read_ha_status(body)
             return Reading({"body": text_of_body(body)}, None, True)
-        case "config":
+        case "config" | "name_server_config":
             return Reading({}, None, read_properties(body))
         case "members":
             ids = read_members(body)

@@ -37,6 +37,7 @@ class ReadCode(IntEnum):
     GET_ALL_TOPIC_LIST_FROM_NAMESERVER = 206
     GET_CONSUME_STATS = 208
     GET_CONSUMER_RUNNING_INFO = 307
+    GET_NAMESRV_CONFIG = 319
     GET_ALL_MESSAGE_REQUEST_MODE = 402
     GET_BROKER_HA_STATUS = 907
 
@@ -59,6 +60,7 @@ FIELD_NAMES: Final[Mapping[ReadCode, tuple[str, ...]]] = {
     ReadCode.GET_ALL_TOPIC_LIST_FROM_NAMESERVER: (),
     ReadCode.GET_CONSUME_STATS: ("consumerGroup", "topic"),
     ReadCode.GET_CONSUMER_RUNNING_INFO: ("consumerGroup", "clientId", "jstackEnable"),
+    ReadCode.GET_NAMESRV_CONFIG: (),
     ReadCode.GET_ALL_MESSAGE_REQUEST_MODE: (),
     ReadCode.GET_BROKER_HA_STATUS: (),
 }
@@ -118,6 +120,11 @@ def get_broker_ha_status() -> Request:
 def get_broker_config() -> Request:
     """The settings of a broker, as properties (26)."""
     return Request(ReadCode.GET_BROKER_CONFIG)
+
+
+def get_name_server_config() -> Request:
+    """The settings of a name server, as properties (319)."""
+    return Request(ReadCode.GET_NAMESRV_CONFIG)
 
 
 def get_broker_runtime_info() -> Request:
