@@ -225,7 +225,7 @@ class ClientSteps(StepRows):
         )
         other = pl.col("client_id") != pl.col("previous_client_id")
         handed = other & (pl.col("ts") - pl.col("previous_ts") <= UNCOMMITTED)
-        # A master never copies what was committed to its slave meanwhile (SlaveSynchronize); one that goes online late does.
+        # Only a master that goes online late copies what was committed to its slave meanwhile (SlaveSynchronize).
         up = pl.lit(of.up_ts or of.until, pl.Datetime("us", "UTC"))
         returned = (pl.col("ts") >= up) & (pl.col("previous_ts") < up) & (pl.col("previous_ts") >= of.outage_ts)
         returned &= pl.lit(not of.settings.goes_online_late)
