@@ -130,7 +130,19 @@ def test_without_an_acknowledgement_it_is_unknown_whether_it_waits_or_was_lost()
     [(INVISIBLE - 1, "differ"), (INVISIBLE + 3000, "agree"), (LATE, "agree"), (LATE + 1, "differ")],
 )
 def test_a_message_nobody_acknowledged_is_revived_after_its_time_and_not_too_late(stored, verdict):
-    assert judged([handed(0), revived(stored)]) == [("revived", verdict), OPEN]
+    assert judged([handed(0), revived(stored)], settings={}) == [("revived", verdict), OPEN]
+
+
+def test_how_late_a_message_may_be_revived_is_a_setting_of_the_broker():
+    """PopReviveService#run waits for reviveInterval times up to reviveMaxSlow, and a pass takes reviveScanTime."""
+    late = [handed(0), revived(LATE + 30_000)]
+    assert judged(late, settings={"reviveScanTime": "40000"})[0] == ("revived", "agree")
+    assert judged(late, settings={"reviveMaxSlow": "33"})[0] == ("revived", "agree")
+    assert judged(late, settings={"reviveInterval": "8500"})[0] == ("revived", "agree")
+    assert judged(late, settings={"reviveScanTime": "39999"})[0] == ("revived", "differ")
+    assert judged(late)[0] == ("revived", "undetermined"), "the settings are not known"
+    assert judged([handed(0), revived(LATE - 901)], settings={"timerPrecisionMs": "100"})[0] == ("revived", "agree")
+    assert judged([handed(0), revived(LATE - 899)], settings={"timerPrecisionMs": "100"})[0] == ("revived", "differ")
 
 
 def test_a_message_that_was_acknowledged_does_not_come_back():

@@ -123,6 +123,28 @@ def test_what_is_not_known_is_undetermined(requests: list[Row], known: dict[str,
     assert (judgement, why) == ("undetermined", reason)
 
 
+UNLOCKED = releases("c", -900)  # releases are recorded
+
+
+@pytest.mark.parametrize(
+    ("requests", "reason"),
+    [
+        # With -Drocketmq.broker.rebalance.lockMaxLiveTime=180000 the lock still lives.
+        ([asks("a", 0), asks("b", 90, False)], judged.LIFE),
+        # With 30000 it does not.
+        ([asks("a", 0), asks("b", 40)], judged.LIFE),
+        # Nobody asked for the lock in the recording: the lock of a client that died before may live longer.
+        ([asks("b", -800, False)], judged.LIFE),
+        # No broker that gives up locks before they can be renewed is of use.
+        ([asks("a", 0), asks("b", 15)], "another client has the lock, but the broker granted it"),
+        ([asks("a", 0), releases("a", 20), asks("b", 90, False)], "no client has the lock, but the broker refused it"),
+    ],
+)
+def test_the_life_of_a_lock_is_a_property_of_the_broker_that_is_not_recorded(requests: list[Row], reason: str) -> None:
+    judgement, _, why = last(UNLOCKED, *requests)
+    assert (judgement, why) == ("undetermined" if reason == judged.LIFE else "differ", reason)
+
+
 def test_a_broker_that_started_again_has_no_locks() -> None:
     restarted = boots(-500, 20)
     assert last(asks("a", 0), asks("b", 30), runtime=restarted) == ("agree", GRANTED, "no client has the lock")
@@ -192,5 +214,5 @@ def test_batches_of_requests_are_decided_as_by_core(seed: int) -> None:
         requests.append(asks(client, second) | {"mq_set": wanted, "lock_ok_mq_set": sorted(locked)})
     found = verdicts(*requests)
     assert {row["judgement"] for row in found if row["ts"] < at(585)} <= {"agree", "undetermined"}
-    assert {row["reason"] for row in found if row["judgement"] == "undetermined"} <= {judged.AT_EXPIRY}
+    assert {row["reason"] for row in found if row["judgement"] == "undetermined"} <= {judged.AT_EXPIRY, judged.LIFE}
     assert {row["judgement"] for row in found if row["ts"] == at(585)} <= {"differ", "undetermined"}

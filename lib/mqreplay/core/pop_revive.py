@@ -113,6 +113,7 @@ def revive_deadline(
     revive_interval: int = 1000,
     revive_max_slow: int = 3,
     revive_scan_time: int = 10_000,
+    timer_precision_ms: int = TIMER_PRECISION_MS,
 ) -> int:
     """Return the instant (epoch ms) after which a revival by a revive topic is late.
 
@@ -125,7 +126,7 @@ def revive_deadline(
     17000
     """
     waits = revive_interval * (1 + revive_max_slow) + revive_scan_time
-    return revive_time + ACK_TIME_INTERVAL_MS + SECOND_MS + TIMER_PRECISION_MS + waits
+    return revive_time + ACK_TIME_INTERVAL_MS + SECOND_MS + timer_precision_ms + waits
 
 
 def re_put_check_point(

@@ -27,6 +27,13 @@ _MOMENTS_MS: Final = range(10_000)
 # How long after its time a message is revived at the earliest, with revive topics and with records by key.
 REVIVED_MS: Final = next(ms for ms in _MOMENTS_MS if is_revive_due(0, ms))
 KV_REVIVED_MS: Final = next(ms for ms in _MOMENTS_MS if is_kv_revive_due(0, ms))
+# What revive_deadline depends on, in the order of its arguments, with the defaults of BrokerConfig.
+REVIVE_SETTINGS: Final = {
+    "reviveInterval": 1000,
+    "reviveMaxSlow": 3,
+    "reviveScanTime": 10_000,
+    "timerPrecisionMs": TIMER_PRECISION_MS,
+}
 
 
 def pop_receipts(pop: pl.DataFrame, pop_ack: pl.DataFrame, broker: pl.DataFrame) -> pl.DataFrame:
@@ -37,7 +44,7 @@ def pop_receipts(pop: pl.DataFrame, pop_ack: pl.DataFrame, broker: pl.DataFrame)
     handed = handed_out(pop)
     events = _acknowledgements(handed, pop_ack)
     followed = _with_acknowledgements(handed, events)
-    return _judged(_with_least_delay(_with_next_delivery(followed), broker)).select(COLUMNS)
+    return _judged(_with_delays(_with_next_delivery(followed), broker)).select(COLUMNS)
 
 
 def handed_out(pop: pl.DataFrame) -> pl.DataFrame:
@@ -120,25 +127,33 @@ def _with_next_delivery(rows: pl.DataFrame) -> pl.DataFrame:
     ).drop("attempt_id")
     rows = rows.join(following, on=[*MESSAGE, "pop_ts"], how="left")
     again = pl.when("is_order").then(pl.col("ordered_again_ts")).otherwise(pl.col("revived_ts"))
-    deadline = pl.when(~pl.col("is_order")).then(pl.col("visible_ts") + pl.duration(milliseconds=revive_deadline(0)))
-    return rows.with_columns(again.alias("again_ts"), deadline.alias("deadline_ts"))
+    return rows.with_columns(again.alias("again_ts"))
 
 
-def _with_least_delay(rows: pl.DataFrame, broker: pl.DataFrame) -> pl.DataFrame:
-    """Add least_ms: how long after its time a message comes back at the earliest.
+def _with_delays(rows: pl.DataFrame, broker: pl.DataFrame) -> pl.DataFrame:
+    """Add least_ms: how long after its time a message comes back at the earliest; deadline_ts, and is_described.
 
     The service believes the times of its messages, which the timer may deliver earlier by its precision
     (HookUtils#transformTimerMessage). A broker that was not described may have either service.
     """
-    precision = pl.coalesce(setting("timerPrecisionMs").cast(pl.Int64, strict=False), TIMER_PRECISION_MS)
+    of_timer = {
+        name: pl.coalesce(setting(name).cast(pl.Int64, strict=False), default).alias(name)
+        for name, default in REVIVE_SETTINGS.items()
+    }
+    precision = of_timer["timerPrecisionMs"]
     by_timer = (REVIVED_MS - precision).clip(lower_bound=KV_REVIVED_MS)
     by_kv = setting("popConsumerKVServiceEnable").str.to_lowercase() == "true"
     described = broker.filter(pl.col("properties").cast(SETTINGS).list.len() > 0)
     least = pl.when(by_kv.fill_null(value=False)).then(KV_REVIVED_MS).otherwise(by_timer).alias("least_ms")
-    by_name = described.select("broker_name", least).group_by("broker_name").agg(pl.col("least_ms").min())
+    most = [revive_deadline(0, *waits) for waits in described.select(*of_timer.values()).rows()]
+    delays = described.select("broker_name", least, pl.Series("most_ms", most, pl.Int64))
+    by_name = delays.group_by("broker_name").agg(pl.col("least_ms").min(), pl.col("most_ms").max())
     joined = rows.join(by_name, on="broker_name", how="left")
+    latest = pl.duration(milliseconds=pl.col("most_ms").fill_null(revive_deadline(0)))
     return joined.with_columns(
-        pl.when("is_order").then(0).otherwise(pl.col("least_ms").fill_null(KV_REVIVED_MS)).alias("least_ms")
+        pl.when("is_order").then(0).otherwise(pl.col("least_ms").fill_null(KV_REVIVED_MS)).alias("least_ms"),
+        pl.when(~pl.col("is_order")).then(pl.col("visible_ts") + latest).alias("deadline_ts"),
+        pl.col("most_ms").is_not_null().alias("is_described"),
     )
 
 
@@ -174,6 +189,11 @@ def _judged(rows: pl.DataFrame) -> pl.DataFrame:
             is_back & (back_ms < pl.col("least_ms")),
             differ,
             pl.format("it was revived {} ms after its time, and {} ms are the least", back_ms, "least_ms"),
+        ),
+        (
+            is_back & (again > pl.col("deadline_ts")) & ~pl.col("is_described"),
+            open_,
+            pl.format("it was revived {} ms after its time, and the settings of the broker are not recorded", back_ms),
         ),
         (
             is_back & (again > pl.col("deadline_ts")),

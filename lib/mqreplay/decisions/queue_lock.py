@@ -1,6 +1,7 @@
 """gold.queue_lock: each lock of a queue that a client asked for, against RebalanceLockManager#tryLockBatch.
 
-A broker gives the lock of a queue unless another client of the group has it, and renewed it within 60 s. Who has it
+A broker gives the lock of a queue unless another client of the group has it, and renewed it within 60 s (a property of
+its process, which nothing records: where another value explains an answer, the answer is undetermined). Who has it
 follows from the answers before: a grant makes a holder, its own UNLOCK_BATCH_MQ and a start of the broker remove it.
 With lockInStrictMode, other brokers of the name must agree to a grant, and a refusal may leave a lock.
 Locks granted as expected are only counted, in gold.judgement.
@@ -14,7 +15,13 @@ from typing import Final
 
 import polars as pl
 
-from mqreplay.core.rebalance_lock_manager import REBALANCE_LOCK_MAX_LIVE_TIME, LockEntry, lock_quorum, try_lock
+from mqreplay.core.rebalance_lock_manager import (
+    REBALANCE_LOCK_INTERVAL,
+    REBALANCE_LOCK_MAX_LIVE_TIME,
+    LockEntry,
+    lock_quorum,
+    try_lock,
+)
 from mqreplay.evidence.members.membership import MEMBER
 from mqreplay.evidence.members.observed_clients import setting
 from mqreplay.evidence.time_spans import INSTANT, with_epoch
@@ -29,6 +36,7 @@ COLUMNS: Final = (
     *("holder", "holder_ts", "expected", "actual", "judgement", "reason", "record_id"),
 )
 LIVE: Final = dt.timedelta(milliseconds=REBALANCE_LOCK_MAX_LIVE_TIME)
+RENEWED: Final = dt.timedelta(milliseconds=REBALANCE_LOCK_INTERVAL)  # a lock that lives no longer is of no use
 CLOCKS: Final = dt.timedelta(seconds=1)  # clocks of clients differ a little, and an unlock has no answer
 NEVER: Final = dt.timedelta()
 # What the state of a lock is to a client that asks for it.
@@ -57,6 +65,7 @@ UNANSWERED: Final = "a request without a recorded answer may have changed the lo
 UNRECORDED: Final = "the locks of a client of the group were not recorded"
 NO_UNLOCKS: Final = "releases of locks were not recorded"
 STRICT: Final = "the locks of the other brokers of the name count too (lockInStrictMode), and are not recorded"
+LIFE: Final = "how long a lock lives is not recorded: see rocketmq.broker.rebalance.lockMaxLiveTime of the broker's JVM"
 MAY_RESTART: Final = "a restart of the broker since then cannot be excluded"
 
 
@@ -203,6 +212,7 @@ def _with_state(cases: pl.DataFrame, since: dt.datetime) -> pl.DataFrame:
         state.alias("state"),
         (state.is_null() & known).alias("at_expiry"),
         (oldest <= LIVE).fill_null(value=False).alias("is_live"),
+        (youngest > RENEWED).fill_null(value=True).alias("was_due"),
         pl.coalesce("other_client_id", pl.when(holds).then("changed_by")).alias("holder"),
         pl.when(holds & pl.col("other_client_id").is_null()).then("changed_at").alias("holder_ts"),
     )
@@ -221,6 +231,7 @@ def _judged(cases: pl.DataFrame, has_unlocks: bool) -> pl.DataFrame:
     unanswered = pl.col("unanswered").is_not_null() & changed_since.fill_null(value=True)
     not_restarted = (pl.col("boot_after") <= pl.col("changed_from")).fill_null(value=False)
     kept = (pl.col("state") == OWN) & pl.col("is_live") & not_restarted  # nobody else can have got it
+    by_silence = (pl.col("state") == FREE) & pl.col("changed_by").is_null() & pl.col("boot_ts").is_null()
     because = pl.col("state").replace_strict(REASONS, default="", return_dtype=pl.String)
     # Why a lock that differs from what is expected may still be right; null: nothing explains it.
     excuse = (
@@ -232,13 +243,17 @@ def _judged(cases: pl.DataFrame, has_unlocks: bool) -> pl.DataFrame:
         .then(pl.lit(UNANSWERED))
         .when((actual == REFUSED) & pl.col("unknown_member") & ~kept)
         .then(pl.lit(UNRECORDED))
+        # With another life, an old lock may refuse others, and one that was not renewed in time may not.
+        .when((actual == REFUSED) & ((pl.col("state") == EXPIRED) | by_silence))
+        .then(pl.lit(LIFE))
         .when((actual == GRANTED) & pl.lit(not has_unlocks))
         .then(pl.lit(NO_UNLOCKS))
         .when((actual == GRANTED) & ~not_restarted)
         .then(pl.lit(MAY_RESTART))
+        .when((actual == GRANTED) & (pl.col("state") == OTHER) & pl.col("was_due"))
+        .then(pl.lit(LIFE))
     )
     # A member that was not recorded may have had the lock, though nobody is known to.
-    unsure = (pl.col("state") == FREE) & pl.col("changed_by").is_null() & pl.col("boot_ts").is_null()
     reason = (
         pl.when(~pl.col("answered"))
         .then(pl.lit(NO_ANSWER))
@@ -248,7 +263,7 @@ def _judged(cases: pl.DataFrame, has_unlocks: bool) -> pl.DataFrame:
         .then(pl.lit(AT_EXPIRY))
         .when(pl.col("state").is_null())
         .then(pl.lit(AT_START))
-        .when(unsure & pl.col("unknown_member"))
+        .when(by_silence & pl.col("unknown_member"))
         .then(pl.lit(UNRECORDED))
         .when(expected != actual)
         .then(excuse)

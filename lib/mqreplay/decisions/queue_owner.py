@@ -14,6 +14,7 @@ import datetime as dt
 
 import polars as pl
 
+from mqreplay.core.rebalance_lock_manager import REBALANCE_LOCK_MAX_LIVE_TIME
 from mqreplay.evidence.arrays.distinct import distinct_values, value_numbers
 from mqreplay.evidence.arrays.keys import KEY, QUEUE
 from mqreplay.evidence.members.membership import MEMBER, within_session
@@ -21,7 +22,7 @@ from mqreplay.evidence.members.observed_clients import CLIENT_LOG, RUNNING_INFO,
 from mqreplay.evidence.time_spans import INSTANT
 
 HELD = [*MEMBER, *QUEUE]
-LOCKED_S = 60  # RebalanceLockManager.REBALANCE_LOCK_MAX_LIVE_TIME
+LOCKED_S = REBALANCE_LOCK_MAX_LIVE_TIME // 1000
 SOURCES = ("assignment", "rebalance", "running_info", "client_log", "lock", "pull")  # the best first
 _VIEW = [*MEMBER, "scope"]
 _INTERVAL = [*HELD, "from_ts", "to_ts"]

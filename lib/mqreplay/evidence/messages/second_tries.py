@@ -10,7 +10,7 @@ from typing import Final
 
 import polars as pl
 
-from mqreplay.core.rebalance_lock_manager import REBALANCE_LOCK_MAX_LIVE_TIME
+from mqreplay.core.rebalance_lock_manager import REBALANCE_LOCK_INTERVAL, REBALANCE_LOCK_MAX_LIVE_TIME
 from mqreplay.core.retry_topic import RETRY_GROUP_TOPIC_PREFIX
 from mqreplay.evidence.time_spans import INSTANT
 
@@ -20,6 +20,7 @@ SECOND_TRY: Final = ("second_ts", "second_code", "second_times", "second_broker"
 WAITS: Final = dt.timedelta(seconds=10)
 LIVE: Final = dt.timedelta(milliseconds=REBALANCE_LOCK_MAX_LIVE_TIME)
 CLOCKS: Final = dt.timedelta(seconds=1)
+RENEWED: Final = dt.timedelta(milliseconds=REBALANCE_LOCK_INTERVAL) + CLOCKS
 SECOND: Final[dict[str, pl.DataType]] = {
     **dict.fromkeys(MESSAGE, pl.String()),
     "second_ts": INSTANT,
@@ -78,7 +79,8 @@ def with_second_tries(send_back: pl.DataFrame, second: pl.DataFrame) -> pl.DataF
 def with_unexpired_locks(rows: pl.DataFrame, lock: pl.DataFrame) -> pl.DataFrame:
     """Add has_lock: the group had an unexpired lock on broker ``stored_by`` at ``sent_ts``; null: not known.
 
-    A request without a grant, one near the expiry, and any release leave it unknown (RebalanceLockManager).
+    A request without a grant, and any release, leave it unknown (RebalanceLockManager). How long a lock lives is a
+    property of the broker's process that nothing records: one that is due for renewal may live, and an old one too.
     """
     near = rows.select("record_id", "consumer_group", pl.col("stored_by").alias("broker_name"), "sent_ts").join(
         lock.select(*("consumer_group", "broker_name", "ts", "response_ts", "kind", "lock_ok_mq_set")),
@@ -87,8 +89,9 @@ def with_unexpired_locks(rows: pl.DataFrame, lock: pl.DataFrame) -> pl.DataFrame
     age = pl.col("sent_ts") - pl.col("ts")
     granted = (pl.col("kind") == "LOCK_BATCH_MQ") & (pl.col("lock_ok_mq_set").list.len() > 0)
     answered = pl.coalesce("response_ts", "ts") < pl.col("sent_ts") - CLOCKS
-    is_sure = (granted & answered & (age < LIVE - CLOCKS)).any() & (pl.col("kind") == "LOCK_BATCH_MQ").all()
-    held = near.filter(age.is_between(-CLOCKS, LIVE + CLOCKS)).group_by("record_id").agg(is_sure.alias("is_sure"))
+    released = (pl.col("kind") != "LOCK_BATCH_MQ") & (age <= LIVE + CLOCKS)
+    is_sure = (granted & answered & (age < RENEWED)).any() & ~released.any()
+    held = near.filter(age >= -CLOCKS).group_by("record_id").agg(is_sure.alias("is_sure"))
     joined = rows.join(held, "record_id", how="left", maintain_order="left")
     has_lock = pl.when(pl.col("is_sure").is_null()).then(pl.lit(value=False)).when("is_sure").then(pl.lit(value=True))
     return joined.with_columns(has_lock.alias("has_lock")).drop("is_sure")
