@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from mqreplay.core import slave_suggestion as law
 from mqreplay.core.pull_answer import suggest_which_broker_id
-from mqreplay.decisions.slave_suggestion import ACTING, COLUMNS, slave_suggestion
+from mqreplay.decisions.slave_suggestion import ACTING, COLUMNS, CONTAINER, slave_suggestion
 from mqreplay.evidence.brokers.broker_descriptions import STORE_PLUG_IN
 from mqreplay.lake.column_types import arrow_schema
 from mqreplay.lake.contract import load_contracts
@@ -365,3 +365,22 @@ def test_a_slave_that_may_act_as_master_suggests_by_whether_its_master_lives(set
     # Both ways give the same where the group reads from the master.
     (row,) = suggested(pulls=[outside], brokers=[slave], groups=[group | {"group_broker_id": 0}])
     assert (row["expected_suggest"], row["judgement"]) == (0, "agree")
+
+
+@pytest.mark.parametrize(
+    ("version", "settings_of_broker", "recorded", "expected", "judgement"),
+    [
+        ("5.3.3", [("isInBrokerContainer", "true")], 0, 0, "agree"),
+        ("5.3.3", [("isInBrokerContainer", "true")], 1, 0, "differ"),
+        ("5.3.3", [("isInBrokerContainer", "false")], 0, 1, "differ"),
+        ("5.0.0", [], 0, 1, "undetermined"),  # 5.0 does not report it
+        ("5.0.0", [], 1, 1, "agree"),
+        ("4.9.7", [], 0, 1, "differ"),  # has no containers
+    ],
+)
+def test_a_broker_in_a_container_suggests_the_master(version, settings_of_broker, recorded, expected, judgement):
+    """PullMessageProcessor#composeResponseHeader: the setting counts as slaveReadEnable=false."""
+    broker = {"rocketmq_version": version, "properties": settings_of_broker}
+    (row,) = suggested([{"suggest_which_broker_id": recorded}], brokers=[broker], polls=BEHIND)
+    assert (row["expected_suggest"], row["judgement"]) == (expected, judgement)
+    assert (row["reason"] == CONTAINER) == (judgement == "undetermined")

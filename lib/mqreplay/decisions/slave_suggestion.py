@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
+from mqreplay.core.topic_route import MASTER_ID
 from mqreplay.evidence.arrays.saturating import less
 from mqreplay.evidence.brokers.broker_descriptions import STORE_PLUG_IN, with_descriptions
 from mqreplay.evidence.brokers.log_marks import with_marks
@@ -28,6 +29,7 @@ COLUMNS = (
     *("judgement", "reason", "record_id"),
 )
 SKEWED = "the client's clock is wrong, so the time of the broker's decision is unknown"
+CONTAINER = "a broker in a container always suggests the master, and whether this one is in one is not recorded"
 ACTING = "a slave that may act as master suggests by whether its master lives, which is not recorded"
 UNBOUNDED = "?"
 
@@ -113,7 +115,7 @@ def judge(bounded: pl.DataFrame) -> pl.DataFrame:
         .then(pl.lit("undetermined"))
         .when(expected == pl.col("suggest_which_broker_id"))
         .then(pl.lit("agree"))
-        .when("has_store_plug_in")
+        .when(pl.col("has_store_plug_in") | _may_be_in_container())
         .then(pl.lit("undetermined"))
         .otherwise(pl.lit("differ"))
     )
@@ -126,6 +128,11 @@ def judge(bounded: pl.DataFrame) -> pl.DataFrame:
         .with_columns(suggestion.alias("expected_suggest"))
         .with_columns(agreement.alias("judgement"), _reason().alias("reason"))
     )
+
+
+def _may_be_in_container() -> pl.Expr:
+    """Return whether a suggestion of the master may be that of a broker in a container."""
+    return pl.col("may_be_in_container") & (pl.col("suggest_which_broker_id") == MASTER_ID)
 
 
 def _in_range() -> pl.Expr:
@@ -173,6 +180,8 @@ def _reason() -> pl.Expr:
     return (
         pl.when(by_plug_in)
         .then(pl.lit(STORE_PLUG_IN))
+        .when(_may_be_in_container() & (expected != MASTER_ID))
+        .then(pl.lit(CONTAINER))
         .when(~pl.col("has_broker"))
         .then(pl.lit("brokers.json does not describe this broker"))
         .when(pl.col("slave_read_enable").is_null())
@@ -183,6 +192,8 @@ def _reason() -> pl.Expr:
         .then(pl.lit("the broker's memory or ratio is not known"))
         .when(~pl.col("slave_read_enable"))
         .then(pl.lit("slaveReadEnable is false, so the broker always suggests the master"))
+        .when(pl.col("in_container") & pl.col("since_5"))
+        .then(pl.lit("the broker runs in a container, so it always suggests the master"))
         .when(slow.is_null() & is_open)
         .then(bounds)
         .when(is_open)

@@ -33,6 +33,22 @@ def test_a_cold_read_of_the_tiered_store_states_no_end() -> None:
 
 
 @pytest.mark.parametrize(
+    ("differs", "end"),
+    [
+        ({"remark": "OFFSET_RESET", "next_begin_offset": 0}, None),
+        ({"remark": None, "next_begin_offset": 7}, None),
+        ({"remark": "NO_MESSAGE_IN_QUEUE", "next_begin_offset": 0}, 0),
+        ({"remark": "OFFSET_RESET", "next_begin_offset": 7, "min_offset": 3, "max_offset": 9}, 9),
+    ],
+)
+def test_where_a_broadcasting_client_begins_is_no_end(differs: dict[str, object], end: int | None) -> None:
+    """PullMessageProcessor#queryBroadcastPullInitOffset of 5.1: the answer has no ends, so they are sent as 0."""
+    answer = {"queue_offset": 12, "response_code": 21, "min_offset": 0, "max_offset": 0}
+    pull = with_stated_ends(rows("silver.pull", PULL, [answer | differs]), rows("silver.broker", {}, []))
+    assert pull["max_offset"].to_list() == [end]
+
+
+@pytest.mark.parametrize(
     ("named", "expected"),
     [
         ("5.3.2", ("5.3.2",)),

@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from mqreplay.core.pull_answer import PULL_OFFSET_MOVED, suggest_which_broker_id
+from mqreplay.core.pull_answer import OFFSET_RESET, PULL_OFFSET_MOVED, suggest_which_broker_id
 from mqreplay.core.slave_suggestion import effective_ratio, memory_threshold
 from mqreplay.core.topic_route import MASTER_ID
 from mqreplay.core.version import BROKER_4, BROKER_5, version_key
@@ -27,10 +27,11 @@ from mqreplay.evidence.arrays.sorted_runs import starts
 LATEST = np.iinfo(np.int64).max
 BROKER_KEY = ("broker_name", "broker_id")
 GROUP_KEY = (*BROKER_KEY, "consumer_group")
+IN_CONTAINER = "isInBrokerContainer"
 STORE_PLUG_IN = "the broker has a plug-in of its store (messageStorePlugIn), which may answer by other rules"
 BROKER_COLUMNS = (
     *("broker_id", "since_5", "slave_read_enable", "acts_as_master", "effective_ratio", "memory"),
-    "has_store_plug_in",
+    *("has_store_plug_in", "in_container", "may_be_in_container"),
 )
 PROPERTIES = pl.List(pl.Struct({"key": pl.String, "value": pl.String}))
 _MAJOR = re.compile(r"^\s*[Vv]?([0-9]{1,4})")
@@ -42,6 +43,7 @@ def with_descriptions(pull: pl.DataFrame, broker: pl.DataFrame, subscription_gro
 
     has_broker, has_group                                whether the broker, and the group on it, were described
     has_store_plug_in                                    of the broker, see has_store_plug_in
+    in_container, may_be_in_container                    whether it runs in a broker container, and if that is unknown
     since_5, slave_read_enable, effective_ratio, memory  of the broker: its version, ratio in percent, memory in bytes
     if_slow, if_not                                      the suggestion to a slow client and to one that is not slow;
                                                          null where it depends on whether the master lives
@@ -113,15 +115,20 @@ def has_store_plug_in() -> pl.Expr:
 
 
 def with_stated_ends(pull: pl.DataFrame, broker: pl.DataFrame) -> pl.DataFrame:
-    """Return the pulls; max_offset is null where a plug-in of the store may have read, and have another end of its own.
+    """Return the pulls; max_offset is null where it is not the end of the queue.
 
-    Where a queue has nothing more, its own end is stated, and with an offset that was reset.
+    A plug-in of the store may have read, and have another end of its own. Where a queue has nothing more, its own end
+    is stated, and with an offset that was reset. A broker of 5.1 and later that tells a broadcasting client where to
+    begin states 0 for both ends (PullMessageProcessor#queryBroadcastPullInitOffset).
     """
+    moved, has_no_end = pl.col("response_code") == PULL_OFFSET_MOVED, (pl.col("max_offset") == 0)
+    begins = moved & has_no_end & ((pl.col("remark") == OFFSET_RESET) | (pl.col("next_begin_offset") > 0))
+    pull = pull.with_columns(pl.when(~begins.fill_null(value=False)).then("max_offset").alias("max_offset"))
     described = broker.with_columns(has_store_plug_in())
     if not described["has_store_plug_in"].any():
         return pull
     place = valid_descriptions(pull.with_columns(pl.col("broker_id").fill_null(0)), described, BROKER_KEY)
-    is_reset = (pl.col("response_code") == PULL_OFFSET_MOVED) & (pl.col("queue_offset") >= pl.col("min_offset"))
+    is_reset = moved & (pl.col("queue_offset") >= pl.col("min_offset"))
     read = (pl.col("queue_offset") < pl.col("max_offset")) & ~is_reset.fill_null(value=False)
     by_plug_in = gathered(described["has_store_plug_in"], place).fill_null(value=False)
     return pull.with_columns(pl.when(~(by_plug_in & read.fill_null(value=True))).then("max_offset").alias("max_offset"))
@@ -148,8 +155,8 @@ def valid_at(rows: pl.DataFrame, described: pl.DataFrame, ts: str, by: Sequence[
 def described_brokers(broker: pl.DataFrame) -> pl.DataFrame:
     """Return the descriptions of brokers.
 
-    Columns: broker_name, broker_id, ts, since_5, slave_read_enable, acts_as_master, has_store_plug_in, effective_ratio
-    (percent), memory (bytes), broker_addr, configured_ratio (percent). effective_ratio and memory are null where the
+    Columns: broker_name, broker_id, ts, since_5, slave_read_enable, acts_as_master, has_store_plug_in, in_container,
+    may_be_in_container, effective_ratio (percent), memory (bytes), broker_addr, configured_ratio (percent). effective_ratio and memory are null where the
     description lacks what they follow from; configured_ratio and broker_addr are as described.
     """
     value = pl.element().struct.field("value").str.to_lowercase()
@@ -157,6 +164,11 @@ def described_brokers(broker: pl.DataFrame) -> pl.DataFrame:
         (major_version() >= 5).alias("since_5"),
         _has_setting("enableSlaveActingMaster", value == "true").alias("acts_as_master"),
         has_store_plug_in(),
+        _has_setting(IN_CONTAINER, value == "true").alias("in_container"),
+        # 5.0 does not report it (MixAll#object2Properties), nor does a broker.conf.
+        ((major_version() >= 5) & ~_has_setting(IN_CONTAINER, pl.lit(value=True)))
+        .fill_null(value=False)
+        .alias("may_be_in_container"),
     )
     ratios = [_ratio(row) for row in rows.rows(named=True)]
     memories = [_memory(row, ratio) for row, ratio in zip(rows.rows(named=True), ratios, strict=True)]
@@ -164,7 +176,7 @@ def described_brokers(broker: pl.DataFrame) -> pl.DataFrame:
         pl.Series("effective_ratio", ratios, pl.Int64), pl.Series("memory", memories, pl.Int64)
     ).select(
         *(*BROKER_KEY, "ts", "since_5", "slave_read_enable", "acts_as_master"),
-        *("has_store_plug_in", "effective_ratio", "memory", "broker_addr"),
+        *("has_store_plug_in", "in_container", "may_be_in_container", "effective_ratio", "memory", "broker_addr"),
         pl.col("access_message_in_memory_max_ratio").alias("configured_ratio"),
     )
 
@@ -202,6 +214,7 @@ def _suggested(case: dict[str, Any], *, slow: bool) -> int | None:
             case["which_broker_when_consume_slowly"],
             broker_id=case["broker_id"],
             min_broker_id_in_group=min_broker_id,
+            in_broker_container=case["in_container"],
             version=BROKER_5 if case["since_5"] else BROKER_4,
         )
         for min_broker_id in least
