@@ -48,8 +48,10 @@ def verdicts(
     delays: list[Row] | None = None,
     runtime: pl.DataFrame | None = None,
     version: str | None = "4.9.7",
+    settings: dict[str, str] | None = None,
 ) -> pl.DataFrame:
-    described = [{"broker_name": "b", "broker_id": 1, "ts": at(0), "rocketmq_version": version}]
+    broker = {"broker_name": "b", "broker_id": 1, "ts": at(0), "rocketmq_version": version}
+    described = [broker | {"properties": settings or {}}]
     return slave_copy(
         rows("silver.topic_config", {}, topics or []),
         rows("silver.subscription_group", {}, groups or []),
@@ -165,3 +167,18 @@ def test_only_copies_that_do_not_agree_are_kept() -> None:
     assert [(row["ts"], row["master_ts"], row["allowed_ms"], row["differing"], row["part"]) for row in kept] == [
         (at(300), at(100), 15_000, 1, "topicConfig")
     ]
+
+
+@pytest.mark.parametrize(
+    ("version", "settings", "judgement"),
+    [
+        ("5.3.3", {}, "agree"),
+        ("5.3.3", {"enableControllerMode": "true"}, "differ"),
+        ("5.3.3", {"enableDLegerCommitLog": "true"}, "differ"),
+        (None, {"enableControllerMode": "true"}, "agree"),
+    ],
+)
+def test_a_slave_of_an_elected_master_copies_every_12_s(version: str | None, settings: Row, judgement: str) -> None:
+    """ReplicasManager#handleSlaveSynchronize: every 3 s, if the last time is more than 10 s ago."""
+    changed = topics_copied(130), CHANGED
+    assert last(*changed, version=version, settings=settings)[0] == judgement

@@ -1,8 +1,8 @@
 """Offsets and settings that a slave copies from its master, and when: SlaveSynchronize.
 
 Messages are copied by HA as they come; offsets and settings are fetched whole, every 10 s in 4.9, once a minute in
-5.x. So after a failover a slave's consumer offsets are up to that much older, and what was consumed since is pulled
-again. Follows org.apache.rocketmq.broker.slave.SlaveSynchronize and BrokerController.
+5.x, and there every 12 s if brokers elect their master. So after a failover a slave's consumer offsets are up to that
+much older, and what was consumed since is pulled again. Follows org.apache.rocketmq.broker.slave.SlaveSynchronize and BrokerController.
 """
 
 from __future__ import annotations
@@ -30,16 +30,20 @@ class Schedule(NamedTuple):
 
 SCHEDULE_4 = Schedule(initial_delay=3_000, period=10_000, at_least_after=0)
 SCHEDULE_5 = Schedule(initial_delay=10_000, period=3_000, at_least_after=60_000)
+SCHEDULE_OF_ELECTED = Schedule(initial_delay=3_000, period=3_000, at_least_after=10_000)
 
 
-def schedule(version: str = BROKER_4) -> Schedule:
-    """A slave's schedule by its version.
+def schedule(version: str = BROKER_4, elects_master: bool = False) -> Schedule:
+    """A slave's schedule by its version, and by whether its master is elected.
 
-    BrokerController#handleSlaveSynchronize, in 5.x #initializeBrokerScheduledTasks.
+    BrokerController#handleSlaveSynchronize, in 5.x #initializeBrokerScheduledTasks; with a controller
+    ReplicasManager#handleSlaveSynchronize, with enableDLegerCommitLog DLedgerRoleChangeHandler's.
 
-    >>> schedule("4.9.7").period, schedule("5.3.3").at_least_after
-    (10000, 60000)
+    >>> schedule("4.9.7").period, schedule("5.3.3").at_least_after, schedule("5.3.3", True).at_least_after
+    (10000, 60000, 10000)
     """
+    if elects_master and at_least(version, "5.0.0"):
+        return SCHEDULE_OF_ELECTED
     return SCHEDULE_5 if at_least(version, "5.0.0") else SCHEDULE_4
 
 
@@ -69,7 +73,7 @@ def asks_master(master_addr: str | None, broker_addr: str) -> bool:
     return master_addr is not None and master_addr != broker_addr
 
 
-def is_due(now: int, last_sync_timestamp: int, version: str = BROKER_4) -> bool:
+def is_due(now: int, last_sync_timestamp: int, version: str = BROKER_4, elects_master: bool = False) -> bool:
     """Return whether a turn of the schedule copies anything; in 4.9 always. Times in epoch ms.
 
     Follows BrokerController#handleSlaveSynchronize (4.9), BrokerController#initializeBrokerScheduledTasks (5.x).
@@ -77,20 +81,20 @@ def is_due(now: int, last_sync_timestamp: int, version: str = BROKER_4) -> bool:
     >>> is_due(60_000, 0, "5.3.3"), is_due(60_001, 0, "5.3.3"), is_due(1, 0)
     (False, True, True)
     """
-    threshold = schedule(version).at_least_after
+    threshold = schedule(version, elects_master).at_least_after
     return threshold == 0 or now - last_sync_timestamp > threshold
 
 
-def staleness_max(version: str = BROKER_4) -> int:
+def staleness_max(version: str = BROKER_4, elects_master: bool = False) -> int:
     """Return the largest age of a slave's offsets in ms, while both brokers run and answer at once.
 
     The next turn after the threshold, in 5.x up to a period late. The consumers' own delay of 5 s comes on top.
     No method of RocketMQ: it follows from the schedule.
 
-    >>> staleness_max("4.9.7"), staleness_max("5.3.3")
-    (10000, 63000)
+    >>> staleness_max("4.9.7"), staleness_max("5.3.3"), staleness_max("5.3.3", True)
+    (10000, 63000, 13000)
     """
-    used = schedule(version)
+    used = schedule(version, elects_master)
     return used.period + used.at_least_after
 
 

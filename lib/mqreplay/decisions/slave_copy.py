@@ -1,6 +1,6 @@
 """gold.slave_copy: each copy of a slave's topics, subscription groups and delay offsets against its master's.
 
-A slave replaces these files by its master's, every 10 s in 4.9 and about every minute in 5.x. So each of its entries
+A slave replaces these files by its master's, every 10 s in 4.9 and about every minute in 5.x, or every 12 s. So each of its entries
 is one that the master had that long before, at most, while both run. Copies that agree are only counted, in
 gold.judgement. Consumer offsets are judged by the finding stale_slave_offsets.
 
@@ -17,7 +17,7 @@ import polars as pl
 
 from mqreplay.core.slave_synchronize import schedule, staleness_max, sync_delay_offset, synchronized_parts
 from mqreplay.core.version import BROKER_4, BROKER_5
-from mqreplay.evidence.brokers.broker_descriptions import major_version
+from mqreplay.evidence.brokers.broker_descriptions import elects_master, major_version
 from mqreplay.evidence.brokers.slave_configs import (
     GROUP_VALUES,
     TOPIC_VALUES,
@@ -94,21 +94,23 @@ def _ms(name: str) -> pl.Expr:
 
 
 def _allowed(snapshot: pl.DataFrame, broker: pl.DataFrame) -> pl.DataFrame:
-    """Return what follows from a slave's version: allowed_ms, first_ms and reads_delays.
+    """Return what follows from a slave's version and settings: allowed_ms, first_ms and reads_delays.
 
     allowed_ms: the largest age of its copy. first_ms: when its first turn is. reads_delays: it reads the
     delay offsets that it copied. A slave of unknown version has the longer times of 5.x.
     """
     slaves = snapshot.filter(pl.col("broker_id") > 0).select(BROKER).unique()
-    last = broker.sort("ts").group_by(BROKER).agg(pl.col("rocketmq_version").drop_nulls().last())
+    described = broker.sort("ts").with_columns(elects_master().alias("elected"))
+    last = described.group_by(BROKER).agg(pl.col("rocketmq_version").drop_nulls().last(), pl.col("elected").last())
     is_4, is_5 = (major_version() == 4).fill_null(value=False), (major_version() == 5).fill_null(value=False)
+    kinds = ((BROKER_4, False), (BROKER_5, True), (BROKER_5, False))
     times = {
-        "allowed_ms": {version: staleness_max(version) + SLACK for version in (BROKER_4, BROKER_5)},
-        "first_ms": {version: schedule(version).initial_delay for version in (BROKER_4, BROKER_5)},
+        "allowed_ms": [staleness_max(*kind) + SLACK for kind in kinds],
+        "first_ms": [schedule(*kind).initial_delay for kind in kinds],
     }
     by_version = [
-        pl.when(is_4).then(pl.lit(of[BROKER_4], pl.Int64)).otherwise(pl.lit(of[BROKER_5], pl.Int64)).alias(name)
-        for name, of in times.items()
+        pl.when(is_4).then(of_4).when(is_5 & pl.col("elected")).then(elected).otherwise(of_5).cast(pl.Int64).alias(name)
+        for name, (of_4, elected, of_5) in times.items()
     ]
     reads = {version: sync_delay_offset(None, "", version)[1] for version in (BROKER_4, BROKER_5)}
     reads_delays = pl.when(is_5).then(reads[BROKER_5]).otherwise(reads[BROKER_4]).alias("reads_delays")

@@ -114,6 +114,12 @@ def has_store_plug_in() -> pl.Expr:
     return _has_setting("messageStorePlugIn", names_one).alias("has_store_plug_in")
 
 
+def elects_master() -> pl.Expr:
+    """Return whether a controller or DLedger elects the master of a broker's name."""
+    is_true = pl.element().struct.field("value").str.to_lowercase() == "true"
+    return _has_setting("enableControllerMode", is_true) | _has_setting("enableDLegerCommitLog", is_true)
+
+
 def with_stated_ends(pull: pl.DataFrame, broker: pl.DataFrame) -> pl.DataFrame:
     """Return the pulls; max_offset is null where it is not the end of the queue.
 

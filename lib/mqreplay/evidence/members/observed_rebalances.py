@@ -1,8 +1,9 @@
 """Rebalances of clients without hooks, by the queues that they hold while nothing changes.
 
 A client computes its share of a topic every 20 s, from a broker's list of members and from the queues of the topic's
-route, which it polls every 30 s. If members, queues and strategy did not change for that long before a client's answer,
-it must hold the result of its strategy. If they changed, the rebalance is undetermined, and one row has the reason.
+route, which it polls every 30 s or as its settings say. If members, queues and strategy did not change for that long
+before a client's answer, it must hold the result of its strategy. If they changed, the rebalance is undetermined, and
+one row has the reason.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from mqreplay.core.topic_route import LOGICAL_QUEUE_MOCK_BROKER_PREFIX as MOCK
 from mqreplay.evidence.members.membership import BROADCASTING, MEMBER
 from mqreplay.evidence.members.observed_clients import answers, setting
 
-ROUTE_S = 30  # pollNameServerInterval of a client
+ROUTE_S = 30  # pollNameServerInterval of a client, where it is not known: before 5.1 a client does not report it
 LOCK_S = 60  # an orderly client takes over a queue when the lock of its last owner has expired
 POLL_S = 10  # two polls of lists and routes
 NO_QUEUES_HELD = "the client does not report which queues it holds"
@@ -84,6 +85,7 @@ def _answers_by_topic(rows: pl.DataFrame) -> pl.DataFrame:
         pl.col("pop_queues").list.eval(field("topic")).alias("shared"),
         names.alias("topic"),
         _is_orderly().alias("orderly"),
+        _route_s().alias("route_s"),
     )
     each = timed.filter(pl.col("topic").list.len() > 0).with_row_index("answer").explode("topic")
     own = (
@@ -108,7 +110,7 @@ def _answers_by_topic(rows: pl.DataFrame) -> pl.DataFrame:
     held = pl.col("mq_divided").list.eval(
         pl.format("{}/{}", pl.element().struct.field("broker_name"), pl.element().struct.field("queue_id"))
     )
-    columns = ["day", "ts", "held_until", "same_from", "strategy", "message_model", "orderly", "record_id"]
+    columns = ["day", "ts", "held_until", "same_from", "strategy", "message_model", "orderly", "route_s", "record_id"]
     dropping = pl.col("dropped").list.contains(pl.col("topic")).alias("dropping")
     return known.with_columns(taken, dropping, by_pop.fill_null(waits).alias("by_pop")).select(
         *_ROW, *columns, "dropping", "by_pop", "source_digest", "mq_divided", held.list.join(" ").alias("held")
@@ -118,6 +120,11 @@ def _answers_by_topic(rows: pl.DataFrame) -> pl.DataFrame:
 def _is_orderly() -> pl.Expr:
     """Return whether the client consumes in order, by its settings: it locks each queue before it takes it."""
     return (setting("PROP_CONSUMEORDERLY") == "true").fill_null(False)
+
+
+def _route_s() -> pl.Expr:
+    """Return for how many seconds the client may use a route after it changed, as its settings say."""
+    return pl.coalesce(setting("pollNameServerInterval").cast(pl.Int64, strict=False) / 1000, float(ROUTE_S))
 
 
 def lists_at(rows: pl.DataFrame, member_lists: pl.DataFrame, queue_lists: pl.DataFrame) -> pl.DataFrame:
@@ -153,7 +160,7 @@ def _lacking(interval_s: int) -> pl.Expr:
         (pl.col("cid_all").is_null() & ~alone, NO_CLIENTS),
         (_age_s("same_from") < wait_s, YOUNG_STRATEGY),
         ((_age_s("cid_from") < wait_s) & ~alone, YOUNG_CLIENTS),
-        (_age_s("mq_from") < wait_s + ROUTE_S, YOUNG_QUEUES),
+        (_age_s("mq_from") < wait_s + pl.col("route_s"), YOUNG_QUEUES),
     )
     return pl.coalesce(pl.when(lacks.fill_null(True)).then(pl.lit(text)) for lacks, text in reasons)
 
