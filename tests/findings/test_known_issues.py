@@ -121,6 +121,8 @@ def test_only_its_releases_have_the_fault(issue: KnownIssue) -> None:
         (9984, "5.3.1", None),
         (9984, "5.4.0", "5.5.0"),
         (9403, "5.3.3", "5.3.4"),
+        (9717, "5.1.4", None),  # had no jRaft controller
+        (9717, "5.3.3", "5.3.4"),
         (7740, "4.9.7", "4.9.8"),
         (7740, "4.9.8", None),
         (7740, "5.1.4", "5.2.0"),
@@ -260,6 +262,17 @@ def test_the_settings_of_the_broker_count() -> None:
     assert named(asked, versions_of(broker("5.3.3", "b", 1))) == [], "not known"
     acting = versions_of(broker("5.3.3", "broker-a", enableSlaveActingMaster="true"))
     assert named(found(READ_FROM_SLAVE), acting) == []
+
+
+def test_a_master_that_hangs_is_not_replaced_by_a_jraft_controller() -> None:
+    """RaftBrokerHeartBeatManager#scanNotActiveBroker returns at once, a second after the first heartbeat."""
+    down = {"finding_id": "down", "kind": "broker_down", "broker_name": "b", "broker_id": 0}
+    hung = found(down | {"summary": "The master of b did not answer for 88 s."})
+    elected = versions_of(broker("5.3.3", enableControllerMode="true"))
+    assert named(hung, elected) == [("down", 9717, ["5.3.3"], "5.3.4")]
+    assert named(hung, versions_of(broker("5.3.3", enableControllerMode="false"))) == []
+    slave = found(down | {"summary": "Slave 1 of b did not answer for 88 s."})
+    assert named(slave, elected) == []
 
 
 def test_a_fault_of_slaves_needs_a_finding_about_a_slave() -> None:
