@@ -22,6 +22,7 @@ from mqreplay.core.burrow import (
 LAGS = (0, 1, 2, 3)
 EVERY_10_S = [10_000 * n for n in range(5)]
 JUST_AFTER, LONG_AFTER = 41_000, 90_000
+PART_MS = 700  # Burrow's clock has seconds
 
 
 def literally(
@@ -31,7 +32,7 @@ def literally(
     offsets, times, lags = offsets[-10:], times[-10:], lags[-10:]
     if not offsets or lag <= 0:
         return "OK"
-    if now - times[-1] > times[-1] - times[0] and not [end for end in ends if end <= offsets[-1]]:
+    if now // 1000 * 1000 - times[-1] > times[-1] - times[0] and not [end for end in ends if end <= offsets[-1]]:
         return "STOP"
     falls = [n for n in range(1, len(offsets)) if offsets[n] < offsets[n - 1]]
     if falls and not [n for n in range(falls[0], len(offsets)) if offsets[n] >= offsets[falls[0] - 1]]:
@@ -48,13 +49,13 @@ def commits(draw: st.DrawFn, most: int, lag: st.SearchStrategy[int | None]) -> t
     offsets = draw(st.lists(st.integers(0, 4), max_size=most))
     steps = draw(st.lists(st.integers(0, 3), min_size=len(offsets), max_size=len(offsets)))
     lags = draw(st.lists(lag, min_size=len(offsets), max_size=len(offsets)))
-    return offsets, list(itertools.accumulate(steps)), lags
+    return offsets, [PART_MS * each for each in itertools.accumulate(steps)], lags
 
 
 ENDS = st.lists(st.integers(0, 6), max_size=3)
 
 
-@given(commits(14, st.sampled_from(LAGS)), st.sampled_from(LAGS), ENDS, st.integers(0, 60))
+@given(commits(14, st.sampled_from(LAGS)), st.sampled_from(LAGS), ENDS, st.integers(0, 60).map(PART_MS.__mul__))
 @example(([3], [0], [1]), 1, [], 1)
 def test_known_lags_are_judged_by_burrows_rules(
     commits_and_lags: tuple[list[int], list[int], list[int]], lag: int, ends: list[int], now: int
@@ -66,7 +67,7 @@ def test_known_lags_are_judged_by_burrows_rules(
     commits(5, st.sampled_from([None, None, *LAGS])),
     st.sampled_from([None, *LAGS]),
     st.none() | ENDS,
-    st.integers(0, 30),
+    st.integers(0, 30).map(PART_MS.__mul__),
 )
 def test_an_unknown_lag_is_answered_only_where_it_cannot_matter(
     commits_and_lags: tuple[list[int], list[int], list[int | None]], lag: int | None, ends: list[int] | None, now: int
@@ -90,7 +91,8 @@ def test_an_unknown_lag_is_answered_only_where_it_cannot_matter(
         ([1, 2, 3, 4, 5], [4, 3, 2, 1, 0], 9, [14, 20], LONG_AFTER, "STOP"),  # that it once was at the end is long ago
         ([1, 2, 3, 4, 5], [4, 3, 2, 1, 0], 9, [5, 14], LONG_AFTER, "OK"),  # but not if it was a moment ago
         ([1, 2, 3, 4, 5], [9] * 5, 9, [14], 80_000, "WARN"),  # as long as the commits took: not yet stopped
-        ([1, 2, 3, 4, 5], [9] * 5, 9, [14], 80_001, "STOP"),
+        ([1, 2, 3, 4, 5], [9] * 5, 9, [14], 80_999, "WARN"),  # the clock has seconds
+        ([1, 2, 3, 4, 5], [9] * 5, 9, [14], 81_000, "STOP"),
         ([9, 2, 3, 4, 5], [0, 9, 9, 9, 9], 9, [14], JUST_AFTER, "REWIND"),  # it was at the end: a rewind all the same
         ([5, 2, 3, 4, 5], [9, 12, 11, 10, 9], 9, [14], JUST_AFTER, "OK"),  # made up for, and the lag falls
         ([5, 2, 3, 4, 5], [9, 9, 9, 9, 9], 9, [14], JUST_AFTER, "WARN"),
@@ -104,10 +106,34 @@ def test_examples(
     assert partition_status(offsets, EVERY_10_S[: len(offsets)], lags, current_lag, ends, now) == status
 
 
+@pytest.mark.parametrize(
+    ("offsets", "lags", "current_lag", "ends", "now", "status"),
+    [
+        ([1000, 2000, 3000, 4000, 5000], [0, 50, 100, 150, 200], 200, [5200], 600, "OK"),
+        ([1000, 2000, 3000, 4000, 5000], [0, 50, 100, 150, 200], 200, [5200], 900, "OK"),
+        ([1000, 2000, 3000, 4000, 5000], [0, 50, 100, 150, 200], 200, [5200], 1000, "STOP"),
+        ([1000, 1000, 1000, 1000, 1000], [0, 50, 100, 150, 200], 200, [1200], 600, "OK"),
+        ([1000, 1000, 1000, 1000, 1000], [100] * 5, 100, [1100], 600, "STALL"),
+        ([1000, 2000, 3000, 2000, 4000], [100, 150, 200, 1250, 300], 300, [4300], 600, "OK"),
+        ([1000, 2000, 3000, 4000, 5000], [50, 100, 150, 200, 250], 0, [5250], 1000, "OK"),
+        # STOP is asked before REWIND, and REWIND before the lag of 0 that ends all other rules.
+        ([5000, 2000, 2100, 2200, 2300], [0, 9, 9, 9, 9], 9, [2309], 1000, "STOP"),
+        ([5000, 2000, 2100, 2200, 2300], [0, 9, 9, 9, 9], 9, [2309], 600, "REWIND"),
+        ([1000, 2000, 3000, 4000, 5000], [50, 100, 150, 200, 250], 250, [5250], 600, "WARN"),
+    ],
+)
+def test_the_rules_of_burrow_in_their_order(
+    offsets: list[int], lags: list[int], current_lag: int, ends: list[int], now: int, status: Status
+) -> None:
+    """Derived by hand from calculatePartitionStatus at ced55ba: commits every 100 s from 100 s on, ``now`` in s."""
+    times = [100_000 * n for n in range(1, 6)]
+    assert partition_status(offsets, times, lags, current_lag, ends, now * 1000) == status
+
+
 def test_only_the_last_ten_commits_count() -> None:
     times = [1_000 * n for n in range(11)]
     assert partition_status([9, *[5] * 10], times, [0, *[4] * 10], 4, [9], 10_500) == "STALL"
-    assert partition_status([5] * 11, [-(10**9), *times[1:]], [4] * 11, 4, [9], 19_001) == "STOP"
+    assert partition_status([5] * 11, [-(10**9), *times[1:]], [4] * 11, 4, [9], 20_000) == "STOP"
 
 
 def test_lists_of_different_commits_are_refused() -> None:

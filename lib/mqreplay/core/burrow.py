@@ -1,6 +1,7 @@
 """The status of a consumer group by Burrow's rules, and its lag in time.
 
-Not RocketMQ's rules: those of LinkedIn's Burrow (evaluator/caching.go) and, for time, of kafka-lag-exporter
+Not RocketMQ's rules: those of LinkedIn's Burrow (evaluator/caching.go at its commit ced55ba of October 2025, with its
+defaults: allowed-lag and minimum-complete 0) and, for time, of kafka-lag-exporter
 (LookupTable), so that operators find the same terms. Offsets and lags are in messages, times in epoch ms. A lag that
 was not recorded is None, never 0: a result is returned if every possible lag gives the same result, else None
 (undetermined).
@@ -34,7 +35,8 @@ def partition_status(
     ``offsets``: committed offsets in messages; ``timestamps_ms``: when; ``lags``: messages behind at each commit, None
     unknown; ``current_lag``: messages behind now; ``broker_offsets``: the queue's recent end offsets in messages, None
     unknown, while an empty list says as in Burrow that none is stored. In this order: OK without commits or lag; STOP;
-    REWIND; OK if any lag was 0; STALL; WARN; OK. One commit alone is STOP as soon as time passes, as in Burrow.
+    REWIND; OK if any lag was 0; STALL; WARN; OK. Burrow's clock has seconds: one commit alone is STOP from
+    the next second on.
     ValueError if the three lists differ in length.
     No method of RocketMQ: Burrow's calculatePartitionStatus.
 
@@ -55,7 +57,7 @@ def partition_status(
     if not offsets or (current_lag is not None and current_lag <= 0):
         return "OK"
     kept = offsets[-INTERVALS:]
-    if now_ms - timestamps_ms[-1] > timestamps_ms[-1] - timestamps_ms[-len(kept)]:
+    if now_ms // 1000 * 1000 - timestamps_ms[-1] > timestamps_ms[-1] - timestamps_ms[-len(kept)]:
         if broker_offsets is None:
             return None
         if all(end > kept[-1] for end in broker_offsets):

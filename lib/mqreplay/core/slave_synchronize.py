@@ -2,7 +2,8 @@
 
 Messages are copied by HA as they come; offsets and settings are fetched whole, every 10 s in 4.9, once a minute in
 5.x, and there every 12 s if brokers elect their master. So after a failover a slave's consumer offsets are up to that
-much older, and what was consumed since is pulled again. Follows org.apache.rocketmq.broker.slave.SlaveSynchronize and BrokerController.
+much older, and what was consumed since is pulled again. Follows org.apache.rocketmq.broker.slave.SlaveSynchronize and
+BrokerController.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """gold.slave_copy: each copy of a slave's topics, subscription groups and delay offsets against its master's.
 
-A slave replaces these files by its master's, every 10 s in 4.9 and about every minute in 5.x, or every 12 s. So each of its entries
-is one that the master had that long before, at most, while both run. Copies that agree are only counted, in
-gold.judgement. Consumer offsets are judged by the finding stale_slave_offsets.
+A slave replaces these files by its master's, every 10 s in 4.9 and about every minute in 5.x, or every 12 s. So each
+of its entries is one that the master had that long before, at most, while both run. Copies that agree are only counted,
+in gold.judgement. Consumer offsets are judged by the finding stale_slave_offsets.
 
 What only the slave has is not compared: it makes topics and groups for clients, and loses them with the next turn.
 Follows org.apache.rocketmq.broker.slave.SlaveSynchronize.

@@ -115,7 +115,7 @@ def windows(commits: Lists, heads: Lists, length: Ints, until: Ints) -> Windows:
 
     first, verdict = _verdicts(commits, heads)
     status = np.where(known, verdict[last], UNKNOWN)
-    silent = now - commits.ts[last] > commits.ts[last] - commits.ts[first[last]]
+    silent = now // 1000 * 1000 - commits.ts[last] > commits.ts[last] - commits.ts[first[last]]
     (asked,) = np.nonzero(silent & known)
     stopped = np.ones(len(asked), dtype=bool)
     for back in range(1, INTERVALS + 1):

@@ -57,9 +57,9 @@ MASTER_CHANGED = FindingKind(
     find=find_new_masters,
     meaning="Another broker became the master of a broker name: a controller elected a replica, or an operator changed"
     " the roles. What the old master had and the new one did not is lost or comes back with it, and offsets that the"
-    " new one had not copied are older. A controller elects as soon as the channel of the old master closes, also before"
-    " its heartbeats expire; a jRaft controller of 5.2.0 to 5.3.3 elects in no other case (apache/rocketmq#9717)."
-    " gold.failover_step says whether a heartbeat had expired.",
+    " new one had not copied are older. A controller elects as soon as the channel of the old master closes, also"
+    " before its heartbeats expire; a jRaft controller of 5.2.0 to 5.3.3 elects in no other case"
+    " (apache/rocketmq#9717). gold.failover_step says whether a heartbeat had expired.",
     rule="The name servers list broker id 0 of a broker name at another address than before, and it is not the same"
     " broker that moved (broker_moved).",
     follows="ReplicasInfoManager#electMaster, ReplicasManager#changeToMaster",

@@ -91,7 +91,7 @@ def test_a_client_that_holds_other_queues_differs() -> None:
 
 @pytest.mark.parametrize(("interval", "judgement"), [("30000", "differ"), ("600000", "undetermined")])
 def test_a_client_may_have_the_queues_of_before_for_its_own_interval(interval: str, judgement: str) -> None:
-    """ClientConfig#pollNameServerInterval: the topic had 2 queues until 100 s, and the client polls its route seldom."""
+    """ClientConfig#pollNameServerInterval: the topic had 2 queues until 100 s, and the client asks seldom."""
     settings = SETTINGS | {"pollNameServerInterval": interval}
     changed = [each for each in routes(2) if each["ts"] < at(100)] + routes(4, since=100)
     found = judged(each_minute("c1", 0, 1, properties=settings), lists((0, ("c1",))), changed)

@@ -162,8 +162,9 @@ def described_brokers(broker: pl.DataFrame) -> pl.DataFrame:
     """Return the descriptions of brokers.
 
     Columns: broker_name, broker_id, ts, since_5, slave_read_enable, acts_as_master, has_store_plug_in, in_container,
-    may_be_in_container, effective_ratio (percent), memory (bytes), broker_addr, configured_ratio (percent). effective_ratio and memory are null where the
-    description lacks what they follow from; configured_ratio and broker_addr are as described.
+    may_be_in_container, effective_ratio (percent), memory (bytes), broker_addr, configured_ratio (percent).
+    effective_ratio and memory are null where the description lacks what they follow from; configured_ratio and
+    broker_addr are as described.
     """
     value = pl.element().struct.field("value").str.to_lowercase()
     rows = broker.with_columns(
