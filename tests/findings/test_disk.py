@@ -21,8 +21,10 @@ def poll(seconds: float, runtime: dict[str, str] | None, **differs: Any) -> Row:
     return row | differs
 
 
-def found(*polls: Row) -> pl.DataFrame:
-    return full_disk_findings(full_disks(rows("silver.broker_runtime", {}, list(polls))), "harbour")
+def found(*polls: Row, settings: dict[str, str] | None = None) -> pl.DataFrame:
+    described = [{"broker_name": "pier-a", "broker_id": 0, "ts": at(0), "properties": settings}] if settings else []
+    disks = full_disks(rows("silver.broker_runtime", {}, list(polls)), rows("silver.broker", {}, described))
+    return full_disk_findings(disks, "harbour")
 
 
 def ratios(*values: str, name: str = COMMIT) -> list[Row]:
@@ -48,6 +50,19 @@ def test_a_disk_that_is_full_at_the_last_poll_is_said_to_be() -> None:
 @pytest.mark.parametrize("values", [("0.90", "0.90"), ("0.88",), ("-1.0",), ("n/a",), ()])
 def test_a_disk_that_is_not_above_the_limit_or_not_read_is_no_finding(values: tuple[str, ...]) -> None:
     assert found(*ratios(*values)).is_empty()
+
+
+@pytest.mark.parametrize(
+    ("warning", "limit"), [("70", 70), ("10", 35), ("99", 90)], ids=["lower", "least", "never above 90"]
+)
+def test_a_broker_of_5_may_have_lower_limits(warning: str, limit: int) -> None:
+    """CleanCommitLogService#getDiskSpaceWarningLevelRatio: a percentage of 35 to 90, and of 30 to 85."""
+    settings = {"diskSpaceWarningLevelRatio": warning, "diskSpaceCleanForciblyRatio": "20"}
+    polls = ratios("0.29", f"{limit / 100 + 0.01:.2f}", "0.31", "0.30")
+    (row,) = found(*polls, settings=settings).to_dicts()
+    assert (row["from_ts"], row["to_ts"]) == (at(5), at(15))
+    assert f"takes no message above {limit} %." in row["summary"]
+    assert found(*ratios(f"{limit / 100:.2f}"), settings=settings).is_empty()
 
 
 def test_a_poll_without_the_figure_or_an_answer_says_nothing() -> None:

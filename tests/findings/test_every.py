@@ -171,7 +171,7 @@ def evidence_of(**silver: list[dict]) -> FindingEvidence:
         unlisted=pl.DataFrame(silver.get("unlisted", []), UNLISTED),
         master_changes=pl.DataFrame(silver.get("master_changes", []), CHANGES),
         name_server_outages=pl.DataFrame(silver.get("name_server_outages", []), SILENT),
-        full_disks=full_disks(table("broker_runtime")),
+        full_disks=full_disks(table("broker_runtime"), table("broker")),
         stale_routes=table("listed_route", "gold"),
         expired_pulls=table("rebalance_step", "gold"),
         failover_steps=table("failover_step", "gold"),

@@ -23,7 +23,8 @@ DISK_FULL = FindingKind(
     " (code 14, service not available), and deletes the oldest files of its commit log at once, consumed or not.",
     rule="At a poll, commitLogDiskRatio or consumeQueueDiskRatio was above 0.90 (diskSpaceWarningLevelRatio). It lasts"
     " until a poll at which none is above 0.85 (diskSpaceCleanForciblyRatio): only then does the broker remove the"
-    " mark. Both limits are system properties of the broker, which the recorder does not see.",
+    " mark. A broker of 5.x may have lower limits, which count where its settings are recorded; as system properties,"
+    " and in 4.x, the recorder does not see them.",
     follows="DefaultMessageStore.CleanCommitLogService#isSpaceToDelete, RunningFlags#isWriteable",
     advice="Make room on the disk of storePathRootDir: remove files of others, or enlarge it. Then see that"
     " commitLogDiskRatio falls to 0.85 or less: `mqadmin brokerStatus -b BROKER_ADDR -n NAMESRV`. To keep fewer days,"
@@ -41,13 +42,14 @@ def full_disk_findings(full_disks: pl.DataFrame, cluster: str) -> pl.DataFrame:
     keys = pl.col("record_ids").list.eval(record_key(pl.element()))
     rows = full_disks.with_columns(evidence_rows("silver.broker_runtime", keys))
     used = (pl.col("ratio") * 100).round().cast(pl.Int64)
+    limit = (pl.col("warning_ratio") * 100).round().cast(pl.Int64)
     is_master = pl.col("broker_id") == 0
     summary = pl.concat_str(
         pl.lit("A disk of "),
         pl.when(is_master).then(pl.lit("the master")).otherwise(pl.format("slave {}", "broker_id")),
         pl.format(" of {} was full for ", "broker_name"),
         whole_seconds("from_ts", "to_ts"),
-        pl.format(", up to {} % used: the broker takes no message above 90 %", used),
+        pl.format(", up to {} % used: the broker takes no message above {} %", used, limit),
         pl.when("ends").then(pl.lit(".")).otherwise(pl.lit(". The last poll found it full.")),
     )
     severity = pl.when(is_master).then(pl.lit("critical")).otherwise(pl.lit("warning"))

@@ -127,7 +127,7 @@ def finding_evidence(
         unlisted=brokers.unlisted,
         master_changes=brokers.master_changes,
         name_server_outages=brokers.name_server_outages,
-        full_disks=full_disks(runtime),
+        full_disks=full_disks(runtime, raw["broker"]),
         stale_routes=by_driver.listed_route.filter(pl.col("judgement") == "differ"),
         failover_steps=by_driver.failover_step,
         config_drift=slave_config_drift(

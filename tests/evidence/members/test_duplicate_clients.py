@@ -33,7 +33,7 @@ def started(client: str, seconds: float, start: str) -> Row:
 
 def found(**silver: list[Row]) -> list[tuple[object, ...]]:
     """The duplicates: client, from and to in seconds, processes, certain, addresses, tables."""
-    names = ("broker_runtime", "consumer_connection", "rebalance", "assignment")
+    names = ("broker", "broker_runtime", "consumer_connection", "rebalance", "assignment")
     small = {name: rows(f"silver.{name}", {}, silver.get(name, [])) for name in names}
     lists = rows("silver.consumer_list", {}, silver.get("consumer_list", []))
     spans = duplicate_clients(small, lists, pl.DataFrame(schema=HOLES), at(END)).sort("from_ts")
@@ -67,6 +67,15 @@ def test_a_connection_that_died_is_listed_for_two_minutes(until, certain):
     lists = [listed(s, "c", "c") for s in range(60, until, 60)] + [listed(until, "c")]
     (row,) = found(consumer_list=lists)
     assert row[1:5] == (60, until - 5, 2, certain)
+
+
+@pytest.mark.parametrize(("expired", "certain"), [("300000", False), ("120000", True), ("soon", True)])
+def test_a_broker_of_5_1_may_keep_dead_connections_for_longer(expired, certain):
+    """ConsumerManager#scanNotActiveChannel: BrokerConfig#channelExpiredTimeout."""
+    lists = [listed(s, "c", "c") for s in range(60, 240, 60)] + [listed(240, "c")]
+    broker = {"broker_name": "b", "broker_id": 0, "ts": at(0), "properties": {"channelExpiredTimeout": expired}}
+    (row,) = found(consumer_list=lists, broker=[broker])
+    assert row[4] == certain
 
 
 @pytest.mark.parametrize(("start", "certain"), [("1000", False), ("2000", True)])

@@ -23,7 +23,8 @@ from mqreplay.evidence.members.membership import MEMBER
 from mqreplay.evidence.members.observed_clients import ASKED_S, REPEATED_S, RUNNING_INFO, answers, polled, setting
 from mqreplay.evidence.time_spans import INSTANT, with_session
 
-DEAD_S = 135  # a broker drops a silent channel after 120 s, at its next scan or idle event
+# A broker drops a silent channel after 120 s, or channelExpiredTimeout since 5.1, at its next scan or idle event.
+EXPIRED_S, SCAN_S = 120, 15
 REBALANCE_S = 20
 CLOSED_S = 60  # until the close of a connection has arrived, where only a few packets were lost
 BEFORE_S = 2 * ASKED_S  # the last poll of the first process may be so much earlier
@@ -53,8 +54,9 @@ def duplicate_clients(
     Columns: consumer_group, client_id, from_ts, to_ts, processes, certain, addresses, tables.
 
     ``small`` are the night's small tables by name, ``consumer_list`` the lists that the recorder polled. It is certain
-    if it lasts longer than DEAD_S seconds, if clients with this id name two start times, or if a process with this id
-    answered without a break, see `_unbroken`. Repeats after an outage of the broker are stale, see `_after_outage`.
+    if it lasts longer than a dead connection (`_dead_s`), if clients with this id name two start times, or if a process
+    with this id answered without a break, see `_unbroken`. Repeats after an outage of the broker are stale, see
+    `_after_outage`.
     """
     sights = [
         _by_lists(polled_lists(consumer_list, small["broker_runtime"], holes, watched_until)),
@@ -70,18 +72,26 @@ def duplicate_clients(
         pl.col("table_name").unique().sort().alias("tables"),
         pl.struct(BROKER).unique().alias("brokers"),
     )
-    long = pl.col("to_ts") - pl.col("from_ts") > pl.duration(seconds=DEAD_S)
+    dead_s = _dead_s(small["broker"])
+    long = pl.col("to_ts") - pl.col("from_ts") > pl.duration(seconds=dead_s)
     named = spans
     shown = (
         _with_two_starts(spans, small["assignment"]),
         _unbroken(spans, small),
-        _after_outage(spans, small["broker_runtime"]),
+        _after_outage(spans, small["broker_runtime"], dead_s),
     )
     for flags in shown:
         named = named.join(flags, [*MEMBER, "session"], how="left")
     two_starts, unbroken, stale = (pl.col(name).fill_null(False) for name in ("two_starts", "unbroken", "stale"))
     certain = (two_starts | ((long | unbroken) & ~stale)).alias("certain")
     return named.with_columns(certain).select([pl.col(name).cast(kind) for name, kind in DUPLICATES.items()])
+
+
+def _dead_s(broker: pl.DataFrame) -> int:
+    """Return for how many seconds a broker lists a dead connection at most, by the settings of all brokers."""
+    expired_ms = broker.select(setting("channelExpiredTimeout").cast(pl.Int64, strict=False)).to_series()
+    longest: int = expired_ms.fill_null(EXPIRED_S * 1000).max() or EXPIRED_S * 1000  # type: ignore[assignment]
+    return longest // 1000 + SCAN_S
 
 
 def _by_lists(lists: pl.DataFrame) -> pl.DataFrame:
@@ -141,13 +151,13 @@ def _with_two_starts(spans: pl.DataFrame, assignment: pl.DataFrame) -> pl.DataFr
     return met.filter(near).group_by(*MEMBER, "session").agg((pl.col("started").n_unique() > 1).alias("two_starts"))
 
 
-def _after_outage(spans: pl.DataFrame, broker_runtime: pl.DataFrame) -> pl.DataFrame:
+def _after_outage(spans: pl.DataFrame, broker_runtime: pl.DataFrame, dead_s: int) -> pl.DataFrame:
     """Return whether an id was repeated by one broker alone, after that broker did not answer.
 
     Columns: consumer_group, client_id, session, stale.
 
-    Such repeats begin within DEAD_S seconds of the last failed poll and end once the broker drops the old connections.
-    Other processes connect to each broker of the topic, and stay.
+    Such repeats begin within ``dead_s`` seconds of the last failed poll, and end once the broker drops the old
+    connections. Other processes connect to each broker of the topic, and stay.
     """
     failed = broker_runtime.filter(pl.col("error").is_not_null()).select(*BROKER, pl.col("ts").alias("failed_ts"))
     alone = (
@@ -155,8 +165,8 @@ def _after_outage(spans: pl.DataFrame, broker_runtime: pl.DataFrame) -> pl.DataF
     )
     since = pl.col("from_ts") - pl.col("failed_ts")
     until = pl.col("to_ts") - pl.col("failed_ts")
-    near = since.is_between(pl.duration(seconds=0), pl.duration(seconds=DEAD_S)) & (
-        until <= pl.duration(seconds=2 * DEAD_S)
+    near = since.is_between(pl.duration(seconds=0), pl.duration(seconds=dead_s)) & (
+        until <= pl.duration(seconds=2 * dead_s)
     )
     met = alone.join(failed, BROKER).filter(near)
     return met.select(*MEMBER, "session").unique().with_columns(pl.lit(True).alias("stale"))
