@@ -106,6 +106,49 @@ def test_a_producers_log_without_a_broker_gets_the_only_master_that_was_down() -
         assert row["summary"].startswith("1 send to t failed: no answer within")
 
 
+def masters_of(topic: str, *names: str, **values: Any) -> pl.DataFrame:
+    base = {"broker_id": 0, "ts": at(-600), "change": "first", "perm": 6, "topic": topic} | values
+    return rows("silver.topic_config", base, [{"source_name": f"{name}-0", "broker_name": name} for name in names])
+
+
+def test_a_send_without_a_route_follows_from_the_outage_of_all_masters_of_its_topic() -> None:
+    lost = {"failure": "no broker of the topic was known", "request_ts": at(92)}  # 2 s after the outage
+    both = (OUTAGE, OUTAGE | {"broker_name": "a", "from_ts": at(5)})
+    (row,) = found(messages=(lost,), outages=both, topic_config=masters_of("t", "b"))
+    assert (row["broker_name"], row["broker_id"], row["topic"]) == ("b", 0, "t")
+    assert row["summary"] == (
+        "1 send to t failed: no broker of the topic was known, as its masters were down; no later try sent 1 message."
+    )
+    assert "Check that the topic exists" not in row["advice"]
+    (row,) = found(messages=(lost,), outages=both, topic_config=masters_of("t", "a", "b"))
+    assert row["broker_name"] == "a", "the last one that went"
+    others = [
+        ((OUTAGE,), masters_of("t", "a", "b")),  # the other one could be written
+        ((OUTAGE,), masters_of("u", "b")),  # the topic is not known
+        ((OUTAGE,), masters_of("t", "b", perm=4)),
+        ((OUTAGE | {"to_ts": at(50)},), masters_of("t", "b")),
+        ((OUTAGE | {"broker_id": 1},), masters_of("t", "b")),
+    ]
+    for outages, configs in others:
+        (row,) = found(messages=(lost,), outages=outages, topic_config=configs)
+        assert row["broker_name"] is None
+        assert "Check that the topic exists" in row["advice"]
+
+
+def test_sends_without_a_route_are_one_finding_where_they_have_one_cause() -> None:
+    lost = {"failure": "no broker of the topic was known"}
+    sends = (lost, lost | {"topic": "u"}, lost | {"topic": "wrong"}, lost | {"topic": "wrong2"})
+    configs = pl.concat([masters_of("t", "b"), masters_of("u", "b")])
+    unknown, down = sorted(
+        found(messages=sends, outages=(OUTAGE,), topic_config=configs), key=lambda row: str(row["broker_name"])
+    )
+    assert (unknown["broker_name"], unknown["evidence_count"]) == (None, 2)
+    assert (down["broker_name"], down["topic"], down["evidence_count"]) == ("b", None, 2)
+    assert down["summary"].startswith(
+        "2 sends to several topics failed within 1 s: no broker of the topic was known, as"
+    )
+
+
 def test_what_packets_show_is_not_reported_by_the_log_again() -> None:
     (row,) = found({}, messages=({"response_code": 14, "failure": STORE},))
     assert row["broker_name"] == "a"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
 from typing import Final
 
 import polars as pl
@@ -12,9 +11,10 @@ from mqreplay.evidence.messages.avoided_brokers import NOT_IN_ROUTE
 from mqreplay.evidence.messages.failed_sends import (
     BROKER,
     BUSY,
+    DOWN,
+    MASTERS_DOWN,
     MENDS,
     MESSAGE,
-    NO_ANSWER,
     ROUTE,
     SILENT,
     STORE,
@@ -28,11 +28,11 @@ from mqreplay.findings.kind import Cause, FindingKind
 from mqreplay.findings.limits import Limits
 from mqreplay.findings.pull_runs import joined_runs, pull_runs
 from mqreplay.findings.shape import counted, evidence, finding, one_or_none, whole_seconds
+from mqreplay.findings.silent_masters import ROUTELESS, routeless_topic, with_silent_master
 
 TRIES, MESSAGES = "silver.send", "silver.produce"
 BY: Final = ("broker_name", "broker_id", "response_code", "failure", "send_status")
 NARROW: Final = ("topic", "client_id")  # a finding names them if all its sends share them
-SEEN_BEFORE: Final = dt.timedelta(seconds=30)  # by which a poll may notice an outage after the sends do
 MEND: Final = {
     BUSY: "Check the load of the broker's disk and memory: pageCacheLockTimeMills and"
     " sendThreadPoolQueueHeadWaitTimeMills of `mqadmin brokerStatus -b BROKER_ADDR -n NAMESRV`. A producer of 5.3.0 or"
@@ -48,6 +48,8 @@ MEND: Final = {
     MESSAGE: "Make the message smaller, or raise maxMessageSize of producers and brokers; properties may have 32 KiB.",
     ROUTE: "Check that the topic exists and has a master: `mqadmin topicRoute -t TOPIC -n NAMESRV`, and that producers"
     " have the right name servers.",
+    DOWN: "Find out why the master was down. A topic on several masters can be written while one of them is down:"
+    " `mqadmin updateTopic -t TOPIC -c CLUSTER -n NAMESRV`. Send again in the application what failed meanwhile.",
     SILENT: "Check whether the broker answered at that time: broker.log, store.log and the kernel's log (dmesg). A send"
     " of 3 s (sendMsgTimeout) that waits for one broker has no time left for a retry on another: send again in the"
     " application.",
@@ -81,22 +83,26 @@ UNSAFE_MEND: Final = {
 def send_runs(sends: pl.DataFrame, gap_s: int) -> pl.DataFrame:
     """Return runs of sends of one BY, each at most ``gap_s`` seconds after the one before.
 
-    Columns: BY, those of `pull_runs`, of NARROW, and the numbers of messages without another try (unsent)
+    Columns: BY, ROUTELESS, those of `pull_runs`, of NARROW, and the numbers of messages without another try (unsent)
     or perhaps without (open_ends). ``sends`` has failed_sends.SENDS.
     """
     unsent = pl.col("is_last").sum().cast(pl.Int64).alias("unsent")
     open_ends = pl.col("is_last").is_null().sum().cast(pl.Int64).alias("open_ends")
-    return pull_runs(sends, BY, {name: name for name in NARROW}, gap_s, unsent, open_ends)
+    by = (*BY, ROUTELESS)
+    return pull_runs(
+        sends.with_columns(routeless_topic()), by, {name: name for name in NARROW}, gap_s, unsent, open_ends
+    )
 
 
 def find(evidence: FindingEvidence, limits: Limits) -> pl.DataFrame:
     """Return failed sends, messages that are not safe, and avoided brokers."""
     gap_s, least, cluster = limits.same_cause_gap_s, limits.failed_sends, evidence.cluster
-    runs = [
-        _joined(evidence.failed_tries, gap_s, TRIES),
-        _not_in_tries(_joined(evidence.failed_messages, gap_s, MESSAGES), evidence.failed_tries),
-    ]
-    found = _with_silent_master(pl.concat(runs), evidence.outages)
+    tries, messages = (
+        with_silent_master(runs, BY, evidence.outages, evidence.topic_config, gap_s)
+        for runs in (evidence.failed_tries, evidence.failed_messages)
+    )
+    logged = _not_in_tries(_joined(messages, gap_s, MESSAGES), evidence.failed_tries)
+    found = pl.concat([_joined(tries, gap_s, TRIES), logged])
     unwriteable = forbidden_writes(
         evidence.topic_config, evidence.topic_stats, evidence.recorded_until, limits.refused_s
     )
@@ -196,24 +202,6 @@ def _not_in_tries(messages: pl.DataFrame, tries: pl.DataFrame) -> pl.DataFrame:
     return messages.with_row_index("_run").filter(~pl.col("_run").is_in(meets.implode())).drop("_run")
 
 
-def _with_silent_master(found: pl.DataFrame, outages: pl.DataFrame) -> pl.DataFrame:
-    """Name the broker of sends without an answer in producers' logs: the only master that was down meanwhile."""
-    masters = outages.filter(pl.col("broker_id") == 0).select(
-        pl.col("broker_name").alias("silent_name"), pl.col("from_ts").alias("since"), pl.col("to_ts").alias("until")
-    )
-    runs = found.with_row_index("_run")
-    unnamed = runs.filter(pl.col("broker_name").is_null() & (pl.col("failure") == NO_ANSWER.words))
-    met = unnamed.join(masters, how="cross").filter(
-        (pl.col("from_ts") <= pl.col("until")) & (pl.col("to_ts") >= pl.col("since") - SEEN_BEFORE)
-    )
-    only = met.group_by("_run").agg(one_or_none("silent_name")).drop_nulls()
-    named = runs.join(only, "_run", how="left").sort("_run")
-    master = pl.when(pl.col("silent_name").is_not_null()).then(pl.lit(0, pl.Int64)).otherwise("broker_id")
-    return named.with_columns(
-        pl.coalesce("broker_name", "silent_name").alias("broker_name"), master.alias("broker_id")
-    ).drop("_run", "silent_name")
-
-
 def _broker() -> pl.Expr:
     """Return the broker of each row in words; null if it is not known."""
     is_master = pl.col("broker_id") == 0
@@ -239,7 +227,7 @@ def send_failed(found: pl.DataFrame, cluster: str, least: int) -> pl.DataFrame:
         counted("pulls", "send"),
         topic,
         pl.lit(" failed"),
-        pl.format(" on {}", _broker()),
+        pl.when(pl.col("failure") != MASTERS_DOWN.words).then(pl.format(" on {}", _broker())),
         _within(),
         pl.format(" (code {})", "response_code"),
         pl.format(": {}", "failure"),

@@ -15,8 +15,8 @@ from mqreplay.core.send_retry import SEND_STATUS, Step
 from mqreplay.evidence.messages.send_outcomes import FAILED, failed
 from mqreplay.evidence.time_spans import INSTANT
 
-BUSY, STORE, BROKER, TOPIC, MESSAGE, ROUTE, SILENT, UNKNOWN = (
-    *("busy", "store", "broker", "topic", "message", "route", "silent", "unknown"),
+BUSY, STORE, BROKER, TOPIC, MESSAGE, ROUTE, DOWN, SILENT, UNKNOWN = (
+    *("busy", "store", "broker", "topic", "message", "route", "down", "silent", "unknown"),
 )
 
 
@@ -48,12 +48,15 @@ REFUSALS: Final[Mapping[str, Refusal]] = {
 OTHER: Final = Refusal(UNKNOWN, "another reason")
 # Where no broker answered.
 NO_ROUTE: Final = Refusal(ROUTE, "no broker of the topic was known")
+MASTERS_DOWN: Final = Refusal(DOWN, "no broker of the topic was known, as its masters were down")
 NO_ANSWER: Final = Refusal(SILENT, "no answer within the time of the send")
 LOGGED: Final = Refusal(SILENT, "rocketmq_client.log of the producer has the exceptions")
 NO_BROKER: Final = r"No route info of this topic|The broker\[[^\]]*\] not exist|No name server address"
 # Not a failure of a broker: the application ended or interrupted the thread.
 INTERRUPTED: Final = r"^(?:java\.lang\.)?InterruptedException"
-MENDS: Final = {each.words: each.mend for each in (*REFUSALS.values(), OTHER, NO_ROUTE, NO_ANSWER, LOGGED)}
+MENDS: Final = {
+    each.words: each.mend for each in (*REFUSALS.values(), OTHER, NO_ROUTE, MASTERS_DOWN, NO_ANSWER, LOGGED)
+}
 # A try that waited for so long, and the next one took a tenth of it or less.
 LONG_MS, LESS = 1_000, 10
 AT_ONCE: Final = "5s"  # a try fails after sendMsgTimeout, 3 s, at the latest; the log has the time of its failure
