@@ -44,6 +44,7 @@ BROKER_DOWN = FindingKind(
     thresholds=("findings.down_s", "findings.unseen_down_s", "findings.failed_over_s"),
     example="The master of broker-a did not answer for 88 s; 132 pulls of 11 groups went to a slave instead. 3 messages"
     " were delivered again.",
+    ends_after="findings.unseen_down_s",  # somebody asks more often: the broker answers again
 )
 FAILOVER_PULL = FindingKind(
     name="failover_pull",

@@ -11,13 +11,14 @@ from typing import Any
 import pytest
 
 from mqreplay.night.notify import channel
-from mqreplay.night.notify.alert import Alert
+from mqreplay.night.notify.alert import Alert, of_night
 from mqreplay.night.notify.channel import AlertmanagerChannel, AppriseChannel, channels_of
 from mqreplay.night.notify.due import CLOSED, OPENED, WORSENED, Notice
 from mqreplay.night.notify.message import Source, text, title
 from mqreplay.night.notify.mutes import Mute, muting
 from mqreplay.night.notify.notify import opened_channels
-from mqreplay.settings import load_settings
+from mqreplay.night.open_findings import seconds_until_closed
+from mqreplay.settings import Settings, load_settings
 from night.notify.hook import hook
 
 NOON = dt.datetime(2026, 11, 21, 12, tzinfo=dt.UTC)
@@ -65,6 +66,29 @@ def test_a_message_says_what_where_why_and_what_to_do() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("is_open", "to_ts", "words"),
+    [
+        (True, None, "since 2026-11-21 12:00:00 UTC"),
+        (True, NOON, "since 2026-11-21 12:00:00 UTC"),
+        (True, NOON + dt.timedelta(seconds=40), "since 2026-11-21 12:00:00 UTC, last evidence 2026-11-21 12:00:40 UTC"),
+        (False, NOON + dt.timedelta(seconds=40), "2026-11-21 12:00:00 to 2026-11-21 12:00:40 UTC"),
+    ],
+)
+def test_a_message_says_until_when_there_is_evidence(is_open: bool, to_ts: dt.datetime | None, words: str) -> None:
+    notice = Notice(OPENED, replace(DOWN, is_open=is_open, to_ts=to_ts))
+    assert text(notice, SOURCE).splitlines()[1] == f"When: {words}"
+
+
+def test_a_broker_that_answers_again_is_no_longer_down() -> None:
+    limits = seconds_until_closed(Settings())
+    place = {"consumer_group": None, "topic": None, "broker_name": "a", "broker_id": 0, "queue_id": None}
+    row = {"finding_id": "f00d", "kind": "broker_down", "severity": "critical", **place, "client_id": None}
+    row |= {"from_ts": NOON, "to_ts": NOON + dt.timedelta(seconds=40), "summary": "", "advice": ""}
+    states = {s: of_night([row], NOON + dt.timedelta(seconds=s), limits)[0].is_open for s in (48, 71)}
+    assert states == {48: True, 71: False}, "a poll that fails takes 8 s"
+
+
 def sent(notice: Notice, status: int = 200) -> tuple[str | None, int, list[Any]]:
     """Return why Alertmanager did not take it, the requests, and the alerts that it got."""
     with hook() as server:
@@ -100,6 +124,12 @@ def test_alertmanager_ends_what_closed_and_the_alert_of_the_lower_severity() -> 
     }
     (closed,) = sent(Notice(CLOSED, STUCK))[2]
     assert (closed["labels"], is_firing(closed)) == (opened["labels"], False)
+    over = replace(STUCK, is_open=False, to_ts=NOON + dt.timedelta(minutes=2))
+    (ended,) = sent(Notice(CLOSED, over))[2]
+    assert (ended["startsAt"], ended["endsAt"]) == (NOON.isoformat(), over.to_ts.isoformat()), "not when it was sent"
+    # Alertmanager sends nothing about an alert that it learns of when it is over: it fires, but not for a day.
+    (late,) = sent(Notice(OPENED, over))[2]
+    assert dt.timedelta(minutes=5) < dt.datetime.fromisoformat(late["endsAt"]) - now < dt.timedelta(minutes=16)
     worse, before = sent(Notice(WORSENED, STUCK, "warning"))[2]
     assert (worse["labels"]["severity"], is_firing(worse)) == ("critical", True)
     assert (before["labels"], is_firing(before)) == ({**worse["labels"], "severity": "warning"}, False)

@@ -25,6 +25,8 @@ TRIES = 3
 WAIT_S = 1.0  # before the second try; twice as long before the third
 TIMEOUT_S = 10
 FIRING = dt.timedelta(hours=24)  # until Alertmanager closes an alert that no other run sends again
+# For a finding that is over when it is sent: Alertmanager sends no message about an alert that comes too late.
+FIRING_ONCE = dt.timedelta(minutes=15)  # longer than its group_interval, 5 minutes
 ALERTMANAGER = {"alertmanager": "http", "alertmanagers": "https"}
 EXAMPLE = "slack://..., mailto://..., json://host/path or alertmanager://host:9093"
 
@@ -124,7 +126,10 @@ def _alert(notice: Notice, source: Source, severity: str | None = None) -> dict[
     """Return an alert of Alertmanager's interface, version 2."""
     alert = notice.alert
     now = dt.datetime.now(dt.UTC)
-    is_over = severity is not None or notice.what == CLOSED
+    firing = FIRING if alert.is_open else FIRING_ONCE
+    end = now if severity is not None else now + firing
+    if notice.what == CLOSED:
+        end = min(alert.to_ts or now, now)
     labels = {"alertname": alert.kind, "severity": severity or alert.severity, "cluster": source.cluster}
     names = {"summary": title(notice, source), "description": text(notice, source)}
     link = source.link(alert)
@@ -132,7 +137,7 @@ def _alert(notice: Notice, source: Source, severity: str | None = None) -> dict[
         "labels": {**labels, **{name: str(value) for name, value in alert.names.items()}},
         "annotations": {**names, "finding_id": alert.finding_id},
         "startsAt": alert.from_ts.isoformat(),
-        "endsAt": (now if is_over else now + FIRING).isoformat(),
+        "endsAt": end.isoformat(),
         **({} if link is None or "://" not in link else {"generatorURL": link}),
     }
 

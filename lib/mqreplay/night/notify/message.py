@@ -90,9 +90,10 @@ def rest_text(rest: Sequence[Notice], source: Source) -> str:
 def _when(notice: Notice) -> str:
     alert = notice.alert
     begin, end = f"{alert.from_ts:%Y-%m-%d %H:%M:%S}", alert.to_ts
-    if alert.is_open or end is None:
+    if end is None or (alert.is_open and end <= alert.from_ts):
         return f"since {begin} UTC"
-    return f"{begin} to {end:%Y-%m-%d %H:%M:%S} UTC"
+    until = f"{end:%Y-%m-%d %H:%M:%S} UTC"
+    return f"since {begin} UTC, last evidence {until}" if alert.is_open else f"{begin} to {until}"
 
 
 def _counted(effects: Sequence[Alert]) -> str:
