@@ -118,10 +118,51 @@ def test_two_findings_that_become_one_are_joined():
     assert sum(f.is_open for f in state) == 1
 
 
-def test_a_finding_that_later_evidence_contradicts_is_closed_at_once():
-    state, _ = follow([], [row(0, 10, queue_id=1)], now(10), LIMITS)
-    _, changes = follow(state, [], now(70), LIMITS)
-    assert changes[0].finding.closed_reason == "later evidence shows that there is no such finding"
+def watched(*rounds, every_s=60, first_s=60):
+    """Return what changed in each round: the rounds have these rows."""
+    state, before, changed = [], [], []
+    for number, rows in enumerate(rounds):
+        end = first_s + number * every_s
+        state, changes = follow(state, rows, now(end), LIMITS, before)
+        before.append((at(end), rows))
+        changed.append([change.what for change in changes])
+    return changed
+
+
+def test_a_finding_closes_when_a_second_round_does_not_find_it_either():
+    stuck = row(0, 900, queue_id=1)
+    assert watched([stuck], [], []) == [[OPENED], [], [CLOSED]]
+    assert watched([stuck], [], [stuck], [], [stuck]) == [[OPENED], [], [], [], []]
+    state, _ = follow([], [stuck], now(60), LIMITS)
+    _, (change,) = follow(state, [], now(180), LIMITS, [(at(120), [])])
+    assert change.finding.closed_reason == "later evidence shows that there is no such finding"
+    # A new start of watch knows no round before: the first one alone closes nothing.
+    assert follow(state, [], now(70), LIMITS) == (state, [])
+
+
+def test_an_uncertain_finding_opens_when_a_second_round_finds_it():
+    likely = row(0, 900, queue_id=1) | {"confidence": 0.95}
+    assert watched([likely], [likely]) == [[], [OPENED]]
+    assert watched([likely], [], [likely], [], [likely]) == [[]] * 5, "a storm of alerts"
+    longer = row(0, 950, queue_id=1) | {"confidence": 0.95, "finding_id": "begins elsewhere"}
+    assert watched([likely], [longer]) == [[], [OPENED]], "of the same kind, place and time"
+    assert watched([likely], [row(0, 950, queue_id=2) | {"confidence": 0.95}]) == [[], []], "at another place"
+    closed = [[likely], [likely], [], [], [longer], [longer]]
+    assert watched(*closed) == [[], [OPENED], [], [CLOSED], [], [OPENED]], "it opens again as it did at first"
+
+
+def test_rounds_that_agree_have_answers_of_their_own():
+    likely = row(0, 900, queue_id=1) | {"confidence": 0.95}
+    assert watched(*[[likely]] * 3, every_s=10) == [[], [], [OPENED]]
+    assert watched([likely], [], [likely], [likely], every_s=10) == [[]] * 4
+    sure = row(0, 900, queue_id=1)
+    assert watched(*[[sure]] * 3, *[[]] * 4, every_s=10) == [[OPENED], [], [], [], [], [CLOSED], []]
+
+
+def test_the_first_round_opens_what_no_later_answer_revises():
+    likely = row(0, 250, queue_id=1) | {"confidence": 0.95}
+    assert follow([], [likely], now(90), LIMITS)[1] == []
+    assert seen(follow([], [likely], now(91), LIMITS)[1]) == [(OPENED, "stuck_queue", 1)]
 
 
 def test_kinds_that_need_the_complete_day_do_not_open():

@@ -100,6 +100,7 @@ def test_what_watch_says_is_translated() -> None:
         "no evidence of it for 120 s after a gap in the recording",
         "it is part of finding 1a2b3c4d now",
         "later evidence shows that there is no such finding",
+        "its recording names another cluster now",
     )
     seen = opened | {"undetermined_since": None}
     notes = [

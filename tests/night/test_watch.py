@@ -12,7 +12,7 @@ import pytest
 from mqreplay.engines.local import LocalEngine
 from mqreplay.errors import WarehouseLocked
 from mqreplay.findings.every import KINDS
-from mqreplay.findings.opened import OPENED
+from mqreplay.findings.opened import CLOSED, OPENED
 from mqreplay.findings.shape import PLACE
 from mqreplay.lake.lock import warehouse_lock
 from mqreplay.lake.warehouse import Warehouse
@@ -235,6 +235,40 @@ def test_a_recording_names_its_cluster_once(tmp_path):
         now = begin + seconds * 1000
         feed.until(now)
         assert [one.cluster for one in watching.round(at(now)).clusters] == ["grid-cluster"]
+
+
+def test_a_guessed_name_ends_with_the_first_answer_that_names_the_cluster(tmp_path):
+    feed, live = Feed(SAMPLE / "bulk-5.3.3", tmp_path / "live"), tmp_path / "live"
+    (live / "brokers.json").unlink()
+    answers = feed.lines.pop("cluster_info.jsonl.gz")
+    now, notes = feed.reach[0] + 150_000, list[str]()
+    engine, root = LocalEngine(tmp_path, processes=1), str(tmp_path / "warehouse")
+    watching = Watch(root, load_settings(), [str(live)], None, engine, tmp_path / "watch", 60, notes.append)
+    feed.until(now)
+    (guessed,) = watching.round(at(now)).clusters
+    assert guessed.cluster == "DefaultCluster"
+    opened = [change.finding.finding_id for change in guessed.changes]
+    assert opened
+    feed.lines["cluster_info.jsonl.gz"] = answers
+    feed.until(now)
+    left, real = watching.round(at(now + 1_000)).clusters
+    assert (left.cluster, real.cluster) == ("DefaultCluster", "grid-cluster")
+    assert [(change.what, change.finding.finding_id) for change in left.changes] == [(CLOSED, one) for one in opened]
+    assert [change.what for change in real.changes] == [OPENED] * len(opened), "with the rows of the first round"
+    assert [one.closed_reason for one in read_findings(Warehouse(root), "DefaultCluster")] == [
+        "its recording names another cluster now"
+    ] * len(opened)
+    assert [one.cluster for one in watching.round(at(now + 2_000)).clusters] == ["grid-cluster"]
+    assert len([note for note in notes if "does not name its cluster" in note]) == 1
+
+
+def test_a_round_has_the_instant_at_which_its_findings_were_known(tmp_path):
+    feed = Feed(SAMPLE / "bulk-5.3.3", tmp_path / "live")
+    now = feed.reach[0] + 30_000
+    feed.until(now)
+    done = made(tmp_path, tmp_path / "live").round(at(now))
+    took = (done.ts - at(now)).total_seconds()
+    assert 0.9 * done.seconds < took <= done.seconds
 
 
 def test_the_loop_keeps_its_interval_until_it_is_interrupted(tmp_path):

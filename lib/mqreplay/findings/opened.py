@@ -3,6 +3,9 @@
 Each round judges the last minutes again. A finding opens when it is first found, stays open while its evidence goes on,
 and closes when its evidence has ended for longer than its kind's limit. Missing evidence closes nothing: only recorded
 time counts. A finding whose place gets wider, such as from one queue to several, stays the same finding.
+
+Later answers may revise what a round finds, so one round alone neither opens a finding that is less than certain nor
+withdraws one: two rounds must agree, and all between them.
 """
 
 from __future__ import annotations
@@ -18,6 +21,11 @@ from mqreplay.severity import SEVERITIES
 
 OPENED, CHANGED, CLOSED = "opened", "severity changed", "closed"
 Place = tuple[Any, ...]
+Found = tuple[dt.datetime, Sequence[Mapping[str, Any]]]  # the end of the recording in a round, and what it found
+CERTAIN = 1.0  # confidence of a finding that later answers do not revise
+AGREED = dt.timedelta(seconds=20)  # between two rounds: the recorder asks everybody about clients so often
+# A client sends a heartbeat every 30 s, and an answer that stays the same is recorded once a minute.
+REVISED = dt.timedelta(seconds=90)
 
 
 @dataclass(frozen=True)
@@ -83,12 +91,18 @@ class Round:
 
 
 def follow(
-    known: Sequence[OpenFinding], found: Iterable[Mapping[str, Any]], now: Round, limits: Mapping[str, int]
+    known: Sequence[OpenFinding],
+    found: Iterable[Mapping[str, Any]],
+    now: Round,
+    limits: Mapping[str, int],
+    rounds: Sequence[Found] = (),
 ) -> tuple[list[OpenFinding], list[Change]]:
     """Return the findings after a round, and what changed.
 
     ``found`` has the window's findings, rows of gold.finding. ``limits`` are seconds by kind; other kinds are left out.
+    ``rounds`` are the last ones, in their order.
     """
+    earlier = _earlier(rounds, now)
     rows = sorted((row for row in found if row["kind"] in limits), key=lambda row: (row["from_ts"], row["finding_id"]))
     places = {(row["kind"], _place(row)) for row in rows}
     findings = list(known)
@@ -96,6 +110,9 @@ def follow(
     for row in rows:
         limit = dt.timedelta(seconds=limits[row["kind"]])
         number = _same(findings, row, places, limit)
+        is_open = number is not None and findings[number].is_open
+        if not is_open and not _is_sure(_opened(row, now), earlier, now, limit):
+            continue
         if number is None:
             number = len(findings)
             findings.append(_opened(row, now))
@@ -110,17 +127,57 @@ def follow(
             changes.append(Change(CHANGED, after))
         if after.is_open:
             limit = dt.timedelta(seconds=limits.get(after.kind, 0))
-            after = _closed(after, number in met, _wider(after, rows), now, limit)
+            is_found = number in met
+            was_found = not earlier or any(_is_in(each, after, limit) for _, each in earlier)
+            after = _closed(after, is_found, is_found or was_found, _wider(after, rows), now, limit)
             if not after.is_open:
                 changes.append(Change(CLOSED, after))
         made.append(after)
     return made, changes
 
 
+def closed(findings: Sequence[OpenFinding], ts: dt.datetime, reason: str) -> tuple[list[OpenFinding], list[Change]]:
+    """Return the findings, all closed, and what changed."""
+    after = [_with_reason(one, ts, reason) if one.is_open else one for one in findings]
+    return after, [Change(CLOSED, one) for one, before in zip(after, findings, strict=True) if before.is_open]
+
+
 def lagging(findings: Iterable[OpenFinding]) -> set[tuple[str, str]]:
     """Return the group and topic of each open LAG_GROWS: the window may be shorter than the time it has lasted."""
     of_kind = [one for one in findings if one.is_open and one.kind == LAG_GROWS.name]
     return {(one.consumer_group, one.topic) for one in of_kind if one.consumer_group and one.topic}
+
+
+def _earlier(rounds: Sequence[Found], now: Round) -> Sequence[Found]:
+    """Return the round that has to agree with this one, and those after it; none if there is none yet."""
+    older = [number for number, (ts, _) in enumerate(rounds) if ts <= now.recorded_until - AGREED]
+    return rounds[older[-1] :] if older else ()
+
+
+def _is_sure(one: OpenFinding, earlier: Sequence[Found], now: Round, limit: dt.timedelta) -> bool:
+    """Return whether a finding may open: it is certain, earlier rounds have it, or it is old when watch starts."""
+    if one.confidence >= CERTAIN:
+        return True
+    if not earlier:
+        return now.recorded_until - one.opened_ts > REVISED
+    return all(_is_in(each, one, limit) for _, each in earlier)
+
+
+def _is_in(rows: Iterable[Mapping[str, Any]], one: OpenFinding, limit: dt.timedelta) -> bool:
+    """Return whether one of the rows is the finding: its id, or its kind, at about its time and place."""
+    return any(
+        row["finding_id"] == one.finding_id
+        or (
+            row["kind"] == one.kind
+            and _is_near(one, row, limit)
+            and (one.place == _place(row) or places_agree(one.place, _place(row)))
+        )
+        for row in rows
+    )
+
+
+def _is_near(one: OpenFinding, row: Mapping[str, Any], limit: dt.timedelta) -> bool:
+    return one.last_seen_ts >= row["from_ts"] - limit and one.opened_ts <= _end(row) + limit
 
 
 def _end(row: Mapping[str, Any]) -> dt.datetime:
@@ -138,11 +195,8 @@ def _same(
     for number, one in enumerate(findings):
         if one.finding_id == row["finding_id"]:
             return number
-    begin, end = row["from_ts"] - limit, _end(row) + limit
     near = [
-        (number, one)
-        for number, one in enumerate(findings)
-        if one.kind == row["kind"] and one.last_seen_ts >= begin and one.opened_ts <= end
+        (number, one) for number, one in enumerate(findings) if one.kind == row["kind"] and _is_near(one, row, limit)
     ]
     exact = [(one.is_open, one.last_seen_ts, number) for number, one in near if one.place == _place(row)]
     if exact:
@@ -200,20 +254,31 @@ def _wider(finding: OpenFinding, rows: Iterable[Mapping[str, Any]]) -> Mapping[s
 
 
 def _closed(
-    finding: OpenFinding, is_found: bool, wider: Mapping[str, Any] | None, now: Round, limit: dt.timedelta
+    finding: OpenFinding,
+    is_found: bool,
+    is_kept: bool,
+    wider: Mapping[str, Any] | None,
+    now: Round,
+    limit: dt.timedelta,
 ) -> OpenFinding:
-    """Return the finding, closed if its evidence has ended for longer than the limit, or means something else now."""
+    """Return the finding, closed if its evidence has ended for longer than the limit, or means something else now.
+
+    ``is_kept``: this round or an earlier one has it.
+    """
     if now.is_silent:
         return replace(finding, undetermined_since=finding.undetermined_since or now.recorded_until)
     if not is_found and finding.last_seen_ts >= now.reported_from:
         joined = None if wider is None else f"it is part of finding {wider['finding_id'][:8]} now"
-        return _with_reason(finding, now, joined or "later evidence shows that there is no such finding")
+        if joined or not is_kept:
+            return _with_reason(
+                finding, now.recorded_until, joined or "later evidence shows that there is no such finding"
+            )
     if now.recorded_until - max(finding.last_seen_ts, now.complete_since) > limit:
         since = "" if finding.last_seen_ts >= now.complete_since else " after a gap in the recording"
-        return _with_reason(finding, now, f"no evidence of it for {limit.total_seconds():.0f} s{since}")
+        return _with_reason(finding, now.recorded_until, f"no evidence of it for {limit.total_seconds():.0f} s{since}")
     is_known = is_found or finding.last_seen_ts >= now.complete_since
     return replace(finding, undetermined_since=None if is_known else finding.undetermined_since)
 
 
-def _with_reason(finding: OpenFinding, now: Round, reason: str) -> OpenFinding:
-    return replace(finding, closed_ts=now.recorded_until, closed_reason=reason, undetermined_since=None)
+def _with_reason(finding: OpenFinding, ts: dt.datetime, reason: str) -> OpenFinding:
+    return replace(finding, closed_ts=ts, closed_reason=reason, undetermined_since=None)

@@ -45,6 +45,11 @@ def cluster_name(
     return DEFAULT_CLUSTER
 
 
+def is_named(files: Sequence[RecordedFile]) -> bool:
+    """Return whether these files name the cluster of their recording; otherwise `cluster_name` guesses."""
+    return cluster_of(files) is not None or len(clusters_answered(files)) == 1
+
+
 def clusters_answered(files: Iterable[RecordedFile]) -> list[str]:
     """Return the names of clusters that the first answers of the recording's name servers list, sorted."""
     found: set[str] = set()

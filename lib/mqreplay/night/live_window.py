@@ -19,10 +19,10 @@ import polars as pl
 from mqreplay.engines.engine import Engine
 from mqreplay.engines.file_passes import FilePassRunner
 from mqreplay.engines.rows import file_rows
-from mqreplay.ingest.cluster_name import NAMING, cluster_name
+from mqreplay.ingest.cluster_name import NAMING, cluster_name, is_named
 from mqreplay.ingest.recorded_files import RecordedFiles
 from mqreplay.ingest.recorder_kinds import BY_RECORDER
-from mqreplay.ingest.recording import Digested
+from mqreplay.ingest.recording import Digested, RecordedFile
 from mqreplay.ingest.run import ingest
 from mqreplay.lake.row_filter import RowFilter
 from mqreplay.lake.warehouse import Warehouse
@@ -78,6 +78,7 @@ class LiveWindow:
         self._number = 0
         self._clusters: set[str] = set()
         self._names: dict[str, str] = {}  # clusters by folder
+        self._guessed: set[str] = set()  # folders that no file has named yet
         self.lines = self.bytes_read = 0  # of the last round
 
     def judge(self, now: dt.datetime, stopped: Mapping[str, GroupTopics]) -> list[Judged]:
@@ -89,13 +90,18 @@ class LiveWindow:
         new = {str(recent.folder): recent.read(since_ms, now_ms) for recent in self._recent}
         self.lines = sum(recent.lines for recent in self._recent)
         self.bytes_read = sum(recent.bytes_read for recent in self._recent)
-        if self._made is None or now - self._made >= self._lookback:
+        if self._made is None or now - self._made >= self._lookback or self._are_named(new):
             new = {str(recent.folder): recent.forget(since_ms) for recent in self._recent}
             self._begin(now)
         if any(new.values()):
             self._ingest({folder: files for folder, files in new.items() if files})
         made = [self._judged(name, stopped.get(name, ())) for name in sorted(self._clusters)]
         return [judged for judged in made if judged is not None]
+
+    @property
+    def names(self) -> set[str]:
+        """Return the names of the recordings' clusters."""
+        return set(self._names.values())
 
     def recorded(self, judged: Judged) -> Recorded:
         """Return the cluster's rows of the window, up to its end."""
@@ -108,6 +114,14 @@ class LiveWindow:
         self._warehouse = Warehouse(str(self._folder / f"tables-{self._number}"))
         self._clusters.clear()
 
+    def _are_named(self, new: Mapping[str, list[Digested]]) -> bool:
+        """Forget the guessed names of recordings that new files name; return whether there are any."""
+        named = {folder for folder in self._guessed if is_named(_naming(new[folder]))}
+        self._guessed -= named
+        for folder in named:
+            del self._names[folder]
+        return bool(named)
+
     def _ingest(self, new: Mapping[str, list[Digested]]) -> None:
         # A round gives only its new files: the rows of earlier ones stay.
         kept = dataclasses.replace(self._settings.ingest, forget_missing_files=False)
@@ -115,8 +129,10 @@ class LiveWindow:
         for folder, files in new.items():
             # A later round may have no file that names the cluster.
             if folder not in self._names:
-                naming = [file for file, _ in files if file.kind in NAMING]
+                naming = _naming(files)
                 self._names[folder] = self._cluster or cluster_name(folder, naming, [], self._say)
+                if self._cluster is None and not is_named(naming):
+                    self._guessed.add(folder)
             by_cluster[self._names[folder]][folder] = RecordedFiles.of(files)
         for name, some in by_cluster.items():
             ingest(self._warehouse, self._engine, some, name, kept, lambda _: None)
@@ -149,3 +165,7 @@ class LiveWindow:
                 start = first
             reached = max(reached, last)
         return start
+
+
+def _naming(files: Iterable[Digested]) -> list[RecordedFile]:
+    return [file for file, _ in files if file.kind in NAMING]

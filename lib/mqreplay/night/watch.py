@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import datetime as dt
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,7 +16,7 @@ from typing import Any
 from mqreplay.engines.engine import Engine
 from mqreplay.engines.local import LocalEngine
 from mqreplay.errors import InputError, MqreplayError, StoreError, WarehouseLocked
-from mqreplay.findings.opened import OPENED, Change, OpenFinding, Round, follow, lagging
+from mqreplay.findings.opened import OPENED, Change, Found, OpenFinding, Round, closed, follow, lagging
 from mqreplay.lake.catalog_mark import require_names
 from mqreplay.lake.local_folder import check_folders, folder
 from mqreplay.lake.scratch import scratch
@@ -63,7 +64,10 @@ class ClusterRound:
 
 @dataclass(frozen=True)
 class RoundDone:
-    """A round: its number, its instant, the lines and bytes that it read, and the seconds that it took."""
+    """A round: its number, the lines and bytes that it read, and the seconds that it took.
+
+    ``ts`` is the instant at which its findings were known.
+    """
 
     number: int
     ts: dt.datetime
@@ -84,6 +88,9 @@ class _Known:
     written_ts: dt.datetime
     recorded_until: dt.datetime
     day: dt.date  # the day whose nightly run comes next
+    rounds: deque[Found] = field(
+        default_factory=lambda: deque(maxlen=4)
+    )  # the earliest has to agree if rounds come each 10 s
 
     def must_write(self, now: dt.datetime) -> bool:
         """Return whether the table lacks a change, or is old."""
@@ -124,12 +131,15 @@ class Watch:
         self._rounds += 1
         stopped = {name: lagging(known.findings) for name, known in self._known.items()}
         judged = {one.cluster: one for one in self._window.judge(now, stopped)}
-        done = [self._follow(name, judged.get(name), now) for name in sorted({*judged, *self._known})]
+        left = [self._leave(name, now) for name in sorted({*self._known} - self._window.names)]
+        names = sorted({*judged, *self._known} & self._window.names)
+        done = [*(one for one in left if one.changes), *(self._follow(name, judged.get(name), now) for name in names)]
+        ts = now + dt.timedelta(seconds=time.monotonic() - began)
         measured: list[Sample] = []
         nights = self._night_after_midnight(measured.extend)
         seconds = time.monotonic() - began
         lines, size = self._window.lines, self._window.bytes_read
-        return RoundDone(self._rounds, now, lines, size, seconds, done, nights, measured)
+        return RoundDone(self._rounds, ts, lines, size, seconds, done, nights, measured)
 
     def _follow(self, cluster: str, judged: Judged | None, now: dt.datetime) -> ClusterRound:
         known = self._known.get(cluster)
@@ -146,8 +156,10 @@ class Watch:
         else:
             at = Round(last, judged.complete_since, judged.reported_from, is_silent)
             rows = judged.found.findings.to_dicts()
-        findings, changes = follow(known.findings, rows, at, self._limits)
+        findings, changes = follow(known.findings, rows, at, self._limits, tuple(known.rounds))
         known.findings, known.recorded_until = without_old(findings, last), last
+        if not is_silent:
+            known.rounds.append((last, rows))
         if known.must_write(now):
             self._write(cluster, known, now)
         count = sum(one.is_open for one in known.findings)
@@ -156,6 +168,17 @@ class Watch:
             figures += lag_figures(self._window.recorded(judged))
         issues = {} if judged is None else _issues_of_opened(changes, judged.found.known_issues.to_dicts())
         return ClusterRound(cluster, changes, count, last, lag_s, is_silent, figures, issues)
+
+    def _leave(self, cluster: str, now: dt.datetime) -> ClusterRound:
+        """Close the findings of a cluster whose name was a guess."""
+        known = self._known[cluster]
+        last = known.recorded_until
+        known.findings, changes = closed(known.findings, last, "its recording names another cluster now")
+        if known.must_write(now):
+            self._write(cluster, known, now)
+        if not known.must_write(now):
+            del self._known[cluster]
+        return ClusterRound(cluster, changes, 0, last, (now - last).total_seconds(), is_silent=False)
 
     def _write(self, cluster: str, known: _Known, now: dt.datetime) -> None:
         try:
