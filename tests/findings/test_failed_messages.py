@@ -128,8 +128,8 @@ def test_a_dead_letter_topic_that_is_new_counts_what_its_queues_hold() -> None:
     other = {"topic": "t", "change": "first", "broker_id": 0, "ts": at(0)}
     copies = [
         *(other | {"broker_name": name, "source_name": name} for name in ("a", "b")),
-        topic | {"broker_name": "a", "source_name": "a", "ts": at(60)},
-        topic | {"broker_name": "b", "source_name": "b", "ts": at(62)},
+        topic | {"broker_name": "a", "source_name": "a", "ts": at(70)},
+        topic | {"broker_name": "b", "source_name": "b", "ts": at(72)},
     ]
     ends = [("%DLQ%g", "a", 0, at(90), 0, 25), ("%DLQ%g", "b", 0, at(95), 0, 22), ("%DLQ%g", "a", 0, at(150), 0, 30)]
     like = returned_ends_of_shard(rows("silver.pull", {}, []))
@@ -140,4 +140,4 @@ def test_a_dead_letter_topic_that_is_new_counts_what_its_queues_hold() -> None:
         *nothing, rows("silver.topic_config", {}, copies), known.select(like.columns), "c", 120
     ).rows(named=True)
     assert found["summary"] == "Group g gave up 52 messages, now in topic %DLQ%g."
-    assert (found["from_ts"], found["to_ts"]) == (at(60), at(150))
+    assert (found["from_ts"], found["to_ts"]) == (at(10), at(150)), "a copy may have come 60 s after the topic"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime as dt
+
 import polars as pl
 
 from mqreplay.core.retry_topic import DLQ_GROUP_TOPIC_PREFIX as DLQ
@@ -17,6 +19,7 @@ from mqreplay.findings.messages import GROUP, growth, known_ends
 from mqreplay.findings.shape import counted, evidence, evidence_row, finding, row_key
 
 TABLE = "gold.retried_message"
+COPIED_EACH = dt.timedelta(seconds=60)  # a broker's topics; a copy is kept if they changed
 MAX_RECONSUME = 16  # SubscriptionGroupConfig.retryMaxTimes
 # Findings that say why a group received its retries late.
 OF_GROUP = ("lag_grows", "stuck_queue", "orphan_queue", "pull_refused")
@@ -102,13 +105,13 @@ def dead_letters(
     ``retried_messages`` has rows of gold.retried_message; ``redelivered_messages`` and ``ends`` are as in
     messages.retry_findings. ``max_reconsume_times`` has the rows of deliveries.py's max_reconsume_times_of_shard of all
     shards. Messages are counted by requests and by the log of the consumers; for a group without them, by how much its
-    topic grew.
+    topic grew, and the finding begins when the first of these messages could have been sent.
     """
     created = _created(topic_config).select(
         *GROUP, "ts", _row("silver.topic_config", "source_name", "topic"), pl.lit(None, pl.Int64).alias("messages")
     )
     begun = _first_ends(ends, _created(topic_config))
-    grown = pl.concat([growth(ends, DLQ).select(_group_of(DLQ), "ts", "messages"), begun])
+    grown = pl.concat([growth(ends, DLQ).select(_group_of(DLQ), "since", "ts", "messages"), begun])
     requested = _requested(retried_messages)
     # The rule decided about a message whose request was recorded.
     decided = retried_messages.filter(pl.col("delay_level").is_not_null())
@@ -119,12 +122,14 @@ def dead_letters(
         pl.concat([frame.select(GROUP) for frame in (created, grown, requested)]),
     ).select(*GROUP, "ts", _row("silver.consume", "record_id"), pl.lit(1, pl.Int64).alias("messages"))
     of_topic = grown.join(pl.concat([logged.select(GROUP), requested.select(GROUP)]), on=GROUP, how="anti")
-    abandoned = pl.concat([created, of_topic, logged, requested], how="diagonal")
+    abandoned = pl.concat([created, of_topic, logged, requested], how="diagonal").with_columns(
+        pl.coalesce("since", "ts").alias("since")
+    )
     found = (
-        with_session(abandoned, GROUP, "ts", "ts", gap_s)
+        with_session(abandoned, GROUP, "since", "ts", gap_s)
         .group_by(*GROUP, "session")
         .agg(
-            pl.col("ts").min().alias("from_ts"),
+            pl.col("since").min().alias("from_ts"),
             pl.col("ts").max().alias("to_ts"),
             total("messages").alias("messages"),
             pl.col("why").drop_nulls().unique().sort().implode().list.join("; ").alias("why"),
@@ -266,13 +271,15 @@ def _created(topic_config: pl.DataFrame) -> pl.DataFrame:
 
 
 def _first_ends(ends: pl.DataFrame, created: pl.DataFrame) -> pl.DataFrame:
-    """Return consumer_group, ts, messages: what queues of a created dead letter topic held at their first known end."""
+    """Return consumer_group, since, ts, messages: what queues of a created topic held at their first known end."""
     first = ends.sort("at").unique(QUEUE, keep="first", maintain_order=True)
-    since = created.select("topic", "broker_name", pl.col("ts").alias("created_ts"))
-    held = first.join(since, ["topic", "broker_name"]).filter(pl.col("queue_max_offset") > 0)
+    # The first dead letter creates the topic, up to an interval of copies before the first copy that has it.
+    sent = pl.max_horizontal("first_ts", pl.col("ts") - COPIED_EACH).alias("since")
+    copied = created.select("topic", "broker_name", sent, pl.col("ts").alias("created_ts"))
+    held = first.join(copied, ["topic", "broker_name"]).filter(pl.col("queue_max_offset") > 0)
     # A queue of a topic that is new begins at 0.
     ts = pl.max_horizontal("at", "created_ts").alias("ts")
-    return held.select(_group_of(DLQ), ts, pl.col("queue_max_offset").alias("messages"))
+    return held.select(_group_of(DLQ), "since", ts, pl.col("queue_max_offset").alias("messages"))
 
 
 def _group_of(prefix: str) -> pl.Expr:

@@ -147,9 +147,12 @@ def _retry_owners(ends: pl.DataFrame, groups: Collection[str], topics: Collectio
 
 
 def growth(ends: pl.DataFrame, prefix: str) -> pl.DataFrame:
-    """Return topic, ts, messages: by how much a queue of such a topic grew, each time a master stated a higher end."""
+    """Return topic, since, ts, messages: by how much a queue of such a topic grew from an end to a higher one."""
     of_topics = ends.filter(pl.col("topic").str.starts_with(prefix)).sort("at", "queue_max_offset")
-    before = of_topics.with_columns(pl.col("queue_max_offset").cum_max().shift(1).over(QUEUE).alias("before"))
+    before = of_topics.with_columns(
+        pl.col("queue_max_offset").cum_max().shift(1).over(QUEUE).alias("before"),
+        pl.col("at").shift(1).over(QUEUE).alias("since"),
+    )
     return before.filter(pl.col("queue_max_offset") > pl.col("before")).select(
-        "topic", pl.col("at").alias("ts"), less("queue_max_offset", "before").alias("messages")
+        "topic", "since", pl.col("at").alias("ts"), less("queue_max_offset", "before").alias("messages")
     )
