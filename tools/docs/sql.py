@@ -56,11 +56,10 @@ Other differences:
 - Strings: DuckDB has no escapes in `'...'`; Spark reads `\\n` as a line feed. In DuckDB, `"..."` is a name; Spark uses
   `` `...` ``.
 - Only Spark reads older versions of a table (`VERSION AS OF`, `DESCRIBE HISTORY`, `DESCRIBE DETAIL`).
-- DuckDB plans with 1 GB of memory, then uses temporary files. This bounds its tables, sorts, joins and groups, not the
-  whole process: a single long value is not counted, and all rows of the answer are kept until they are printed.
-  `printf('%2000000000d', 1)` takes more than 3.9 GB, an answer of 20,000 rows of 100 kB more than 3 GB. The temporary
-  files have no bound of their own. Do not run queries of people whom you do not trust; for a bound, use
-  `ulimit -v` or a cgroup, and give LIMIT.
+- DuckDB plans with 1 GB of memory, then uses temporary files, which have no bound of their own. On Linux,
+  `mqreplay sql` runs a query in a process that can take 2 GB more than it has at its start. A query that needs more
+  ends with one line and status 2: add conditions or a LIMIT. CSV, JSON and lines are printed as rows come; a table is
+  kept until all its rows are there. `replay.sql` in a notebook has DuckDB's bound alone.
 
 ## Functions
 

@@ -72,7 +72,6 @@ DOCTOR_EXAMPLES = ("mqreplay doctor", "mqreplay doctor recordings/night/pull_log
 PRINTING = {
     "at": at_command.run,
     "compare": compare_command.run,
-    "sql": sql_command.run,
     "findings": findings_command.run,
     "tables": tables_command.run,
     "mute": mute_command.run,
@@ -281,6 +280,8 @@ def _command(args: argparse.Namespace) -> int:
         return DONE
     if args.command == "ready":
         return ready_command.run(args)
+    if args.command == "sql":
+        return sql_command.run(args)
     from mqreplay.settings import load_settings
 
     settings = load_settings(args.conf or step_commands.demo_conf(args.command))

@@ -10,6 +10,7 @@ import duckdb
 from mqreplay.bind.functions import FUNCTIONS
 from mqreplay.bind.reference import signature
 from mqreplay.bind.register_duckdb import TYPED
+from mqreplay.cli.sql_command import TOO_LARGE
 from mqreplay.errors import InputError
 from mqreplay.lake.contract import Contract
 from mqreplay.lake.similar import did_you_mean
@@ -20,6 +21,7 @@ NO_FUNCTION = re.compile(r"(?:Scalar|Aggregate|Table) Function with name \"?(\w+
 ARGUMENTS = re.compile(r"No function matches the given name and argument types '(\w+)\((.*)\)'", re.DOTALL)
 MACRO = re.compile(r"Macro (\w+)\(\) does not support the supplied arguments")
 TYPED_NAME = re.compile(rf"{TYPED}(\w+)_\d+")
+MEMORY_SHORT = re.compile(r"MemoryError|bad_alloc|Cannot allocate memory")
 PYTHON = "Python exception occurred while executing the UDF: "
 PYTHON_FAILED = f"Invalid Input Error: {PYTHON}"
 SPARK_SQL = "this is DuckDB's SQL, see docs/sql.md; --engine spark runs Spark SQL"
@@ -31,8 +33,8 @@ def duckdb_error(error: duckdb.Error, contracts: Mapping[str, Contract]) -> Inpu
     text = str(error)
     kind, _, message = text.partition(": ")
     first = next((line.strip() for line in message.splitlines() if line.strip()), kind or type(error).__name__)
-    if isinstance(error, duckdb.OutOfMemoryException):
-        return InputError(f"query: it needs more memory than it may use; add conditions or a LIMIT ({first})")
+    if isinstance(error, duckdb.OutOfMemoryException) or MEMORY_SHORT.search(text):
+        return InputError(f"{TOO_LARGE} ({first})")
     if isinstance(error, duckdb.PermissionException):
         return InputError(f"query refused: it reaches outside the tables ({first})")
     if isinstance(error, duckdb.IOException):

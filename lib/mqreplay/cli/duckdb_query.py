@@ -4,45 +4,63 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import duckdb
 
 from mqreplay.bind.names import functions_in
 from mqreplay.bind.register_duckdb import register_duckdb
-from mqreplay.cli.duckdb_error import PYTHON_FAILED, duckdb_error
+from mqreplay.cli.duckdb_error import MEMORY_SHORT, PYTHON_FAILED, duckdb_error
 from mqreplay.crash import is_of_machine
 from mqreplay.errors import InputError
 from mqreplay.lake.contract import Contract
 from mqreplay.lake.duckdb_database import Database, quoted, without_zone
 from mqreplay.lake.duckdb_statement import read_duckdb_statement
 from mqreplay.lake.existing import LAYERS, require_warehouse
+from mqreplay.lake.separate_process import limit_memory
 from mqreplay.lake.sql import check_text
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.stop_signals import handle_stops_again
 
 Rows = tuple[list[str], Sequence[Sequence[Any]]]  # names of columns, rows
+ROWS_AT_ONCE = 512
 DESCRIBE_FUNCTION = re.compile(r"\s*DESC(?:RIBE)?\s+FUNCTION\b", re.IGNORECASE)
 SHOW_FUNCTIONS = re.compile(r"\s*SHOW\s+FUNCTIONS(?:\s+LIKE\s+'([^']*)')?\s*;?\s*", re.IGNORECASE)
 SHOW_TABLES = re.compile(r"\s*SHOW\s+TABLES(?:\s+(?:IN|FROM)\s+(\w+))?\s*;?\s*", re.IGNORECASE)
 
 
 def duckdb_rows(root: str, text: str) -> Rows:
-    """Run a query over the warehouse's tables, with RocketMQ's decisions as functions; return its rows.
+    """Return what ``duckdb_stream`` gives, with all rows."""
+    names, rows = duckdb_stream(root, text)
+    return names, list(rows)
+
+
+def duckdb_stream(root: str, text: str, memory: int | None = None) -> tuple[list[str], Iterator[Sequence[Any]]]:
+    """Run a query over the warehouse's tables, with RocketMQ's decisions as functions; return its rows as they come.
 
     Each query has a database of its own. A table that was never made has no rows. Raises InputError where the statement
-    does anything but read these tables, or has a mistake.
+    does anything but read these tables, or has a mistake; a mistake in a late row is raised when its turn comes.
+    ``memory``: from now on, this process can take so many bytes more than it has.
     """
     check_text(text)
     require_warehouse(root)
     warehouse = Warehouse(root)
     if shown := SHOW_TABLES.fullmatch(text):
-        return _show_tables(warehouse, shown[1])
+        names, pairs = _show_tables(warehouse, shown[1])
+        return names, iter(pairs)
+    answer = _answer(warehouse, text, memory)
+    return next(answer), answer
+
+
+def _answer(warehouse: Warehouse, text: str, memory: int | None) -> Iterator[Any]:
+    """Yield the names of the columns, then the rows."""
     with Database() as database:
+        if memory is not None:
+            limit_memory(memory)
         try:
-            return _rows(database, warehouse, text)
+            yield from _rows(database, warehouse, text)
         except duckdb.Error as error:
             if _is_defect(error):
                 raise
@@ -59,45 +77,43 @@ def _named_in(text: str, warehouse: Warehouse) -> dict[str, Contract]:
 
 def _is_defect(error: duckdb.Error) -> bool:
     """Return whether the machine or a program failed. Other errors may quote any text of the query."""
+    if MEMORY_SHORT.search(str(error)):
+        return False
     if isinstance(error, duckdb.FatalException | duckdb.InternalException):
         return True
     is_of_program = isinstance(error, duckdb.IOException) or str(error).startswith(PYTHON_FAILED)
     return is_of_program and is_of_machine(error)
 
 
-def _rows(database: Database, warehouse: Warehouse, text: str) -> Rows:
+def _rows(database: Database, warehouse: Warehouse, text: str) -> Iterator[Any]:
     connection = database.connection
-    if shown := SHOW_FUNCTIONS.fullmatch(text):
-        return _show_functions(connection, shown[1])
-    if DESCRIBE_FUNCTION.match(text):
-        return _describe_function(connection, text)
+    if (shown := SHOW_FUNCTIONS.fullmatch(text)) or DESCRIBE_FUNCTION.match(text):
+        names, rows = _show_functions(connection, shown[1]) if shown else _describe_function(connection, text)
+        yield names
+        yield from rows
+        return
     statement = read_duckdb_statement(connection, text, warehouse.contracts)
     made = [name for name in warehouse.contracts if statement.asks_for_tables and warehouse.exists(name)]
     database.run("SET default_null_order = 'nulls_first_on_asc_last_on_desc'")  # as Spark sorts
     _make_views(database, warehouse, dict.fromkeys([*statement.tables, *made]))
     register_duckdb(connection, functions_in(text))
     database.lock()
-    return _interruptible(connection, lambda: _fetched(connection, text))
-
-
-def _fetched(connection: duckdb.DuckDBPyConnection, text: str) -> Rows:
-    answer = connection.execute(text)
-    names = [str(column[0]) for column in answer.description or ()]
-    zoned = any("WITH TIME ZONE" in str(column[1]) for column in answer.description or ())
-    rows = answer.fetchall()
-    return names, [tuple(map(_in_utc, row)) for row in rows] if zoned else rows
-
-
-def _interruptible(connection: duckdb.DuckDBPyConnection, run: Callable[[], Rows]) -> Rows:
-    """Run a query in a thread: while it runs, DuckDB lets no handler of a signal run in its own."""
+    # In a thread: while a query runs, DuckDB lets no handler of a signal run in its own.
     with ThreadPoolExecutor(1) as pool:
-        running = pool.submit(run)
-        handle_stops_again()  # polars may have taken Ctrl-C
         try:
-            return running.result()
+            result = _wait(pool.submit(connection.execute, text))
+            yield [str(column[0]) for column in result.description or ()]
+            zoned = any("WITH TIME ZONE" in str(column[1]) for column in result.description or ())
+            while rows := _wait(pool.submit(result.fetchmany, ROWS_AT_ONCE)):
+                yield from ([tuple(map(_in_utc, row)) for row in rows] if zoned else rows)
         except KeyboardInterrupt:
             connection.interrupt()
             raise
+
+
+def _wait(running: Future[Any]) -> Any:
+    handle_stops_again()  # polars may have taken Ctrl-C
+    return running.result()
 
 
 def _make_views(database: Database, warehouse: Warehouse, names: Iterable[str]) -> None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import argparse
 import functools
+import inspect
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from mqreplay import __version__
 from mqreplay.cli.arguments import add_conf, add_warehouse, with_examples
+from mqreplay.cli.mcp_query import bounded_answer, plain
 from mqreplay.errors import InputError, MqreplayError
-from mqreplay.printable import plain_value
 from mqreplay.severity import SEVERITIES
 
 if TYPE_CHECKING:
@@ -29,7 +30,6 @@ INSTRUCTIONS = (
     "been with another setting. sql() reads all tables; tables() lists them, columns() describes one. A decision is "
     "judged agree, differ or undetermined: undetermined means that the evidence is missing, not that all was well."
 )
-MOST_ROWS = 200  # of an answer to a query
 MOST_FINDINGS = 100
 
 
@@ -75,7 +75,14 @@ def _with_reasons(tool: Callable[..., Any]) -> Callable[..., Any]:
         except MqreplayError as error:
             raise ToolError(str(error)) from None
 
-    return called
+    @functools.wraps(tool)
+    async def awaited(*args: Any, **options: Any) -> Any:
+        try:
+            return await tool(*args, **options)
+        except MqreplayError as error:
+            raise ToolError(str(error)) from None
+
+    return awaited if inspect.iscoroutinefunction(tool) else called
 
 
 class Tools:
@@ -155,13 +162,12 @@ class Tools:
         asked = asked_by(set or [], consumers, queues=queues, drain=drain, **named, **times)
         return _answer(as_plain(what_if(self._root, self._settings, asked)))
 
-    def sql(self, query: str) -> dict[str, Any]:
-        """Run a SELECT of DuckDB over the tables, such as gold.finding. At most 200 rows are returned."""
-        from mqreplay.cli.duckdb_query import duckdb_rows
+    async def sql(self, query: str) -> dict[str, Any]:
+        """Run a SELECT of DuckDB over the tables, such as gold.finding: at most 200 rows, 1 MB and 50 s.
 
-        names, rows = duckdb_rows(self._root, query)
-        shown = [list(row) for row in rows[:MOST_ROWS]]
-        return _answer({"columns": names, "rows": shown, "count": len(rows)})
+        Of more rows, the first 200 are returned, without their count.
+        """
+        return await bounded_answer(self._root, query, self._settings)
 
     def tables(self) -> dict[str, str]:
         """List the tables with what a row of each is."""
@@ -182,13 +188,4 @@ class Tools:
 
 
 def _answer(value: dict[str, Any]) -> dict[str, Any]:
-    return {name: _plain(each) for name, each in value.items()}
-
-
-def _plain(value: Any) -> Any:
-    """Return a value as JSON can hold it."""
-    if isinstance(value, dict):
-        return {str(name): _plain(each) for name, each in value.items()}
-    if isinstance(value, (list, tuple, set)):
-        return [_plain(each) for each in value]
-    return value if value is None or isinstance(value, (bool, int, float, str)) else plain_value(value)
+    return {name: plain(each) for name, each in value.items()}

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import argparse
 import re
+import signal
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mqreplay.cli.arguments import add_conf, add_format, add_warehouse, with_examples
+from mqreplay.cli.exit_status import DONE
 from mqreplay.errors import InputError
 
 if TYPE_CHECKING:
@@ -25,6 +27,8 @@ EXAMPLES = with_examples(
     'mqreplay sql "SELECT array(1, 2)" --engine spark --warehouse warehouse/night',
     "mqreplay sql --warehouse warehouse/night",
 )
+MOST_MEMORY = 2 << 30  # bytes that a query and its rows take: twice what DuckDB counts for itself
+TOO_LARGE = "query: it needs more memory than it may use; add conditions or a LIMIT"
 DESCRIBE_FUNCTION = re.compile(r'\s*DESC(?:RIBE)?\s+FUNCTION\s+(?:EXTENDED\s+)?[`"]?(\w+)[`"]?\s*;?\s*', re.IGNORECASE)
 
 
@@ -43,8 +47,27 @@ def add(command: argparse.ArgumentParser) -> None:
     add_conf(command)
 
 
-def run(args: argparse.Namespace) -> None:
-    """Print the rows of the query, or start the shell. Raises InputError before anything heavy is loaded."""
+def run(args: argparse.Namespace) -> int:
+    """Print the rows of the query, or start the shell; return the exit status.
+
+    Raises InputError before anything heavy is loaded. DuckDB runs in a child with a bound of its memory.
+    """
+    if args.own_process and args.engine == "duckdb":
+        from mqreplay.lake.separate_process import continue_in_child
+
+        status = continue_in_child()
+        if status is not None and status < 0:
+            raise InputError(f"{TOO_LARGE} (its process was ended by {signal.Signals(-status).name})")
+        if status is not None:
+            return status
+    try:
+        _run(args)
+    except MemoryError:
+        raise InputError(f"{TOO_LARGE}; --format csv and json print rows as they come, and keep none") from None
+    return DONE
+
+
+def _run(args: argparse.Namespace) -> None:
     from mqreplay.lake.existing import require_warehouse
 
     require_warehouse(args.warehouse)
@@ -65,12 +88,10 @@ def run(args: argparse.Namespace) -> None:
 
         history = history_file()
         _confine(args, settings, [history.parent] if history else [])
-        run_shell(
-            args.warehouse, lambda query: answer(args.warehouse, query, args.engine, settings), args.format, history
-        )
+        run_shell(args.warehouse, lambda query: answer(args, query, settings), args.format, history)
         return
     _confine(args, settings, [])
-    names, rows = answer(args.warehouse, text, args.engine, settings)
+    names, rows = answer(args, text, settings)
     print_rows(names, rows, args.format)
 
 
@@ -94,8 +115,9 @@ def query_text(argument: str | None, file: str | None) -> str | None:
         raise InputError("the query on stdin is not UTF-8") from None
 
 
-def answer(warehouse: str, text: str, engine: str, settings: Settings) -> tuple[list[str], Any]:
+def answer(args: argparse.Namespace, text: str, settings: Settings) -> tuple[list[str], Any]:
     """Return the names of the columns and the rows of a query."""
+    warehouse, engine = args.warehouse, args.engine
     if (described := DESCRIBE_FUNCTION.fullmatch(text)) is not None:
         from mqreplay.bind.functions import FUNCTIONS
         from mqreplay.bind.reference import description_lines
@@ -103,9 +125,9 @@ def answer(warehouse: str, text: str, engine: str, settings: Settings) -> tuple[
         if bound := FUNCTIONS.get(described[1].lower()):
             return ["function_desc"], [(line,) for line in description_lines(bound, engine)]
     if engine == "duckdb":
-        from mqreplay.cli.duckdb_query import duckdb_rows
+        from mqreplay.cli.duckdb_query import duckdb_stream
 
-        return duckdb_rows(warehouse, text)
+        return duckdb_stream(warehouse, text, MOST_MEMORY if args.own_process else None)
     from mqreplay.cli.query import fetch, query
 
     return fetch(query(warehouse, text, settings))

@@ -13,6 +13,7 @@ from typing import Any
 
 from mqreplay.bind.functions import FUNCTIONS
 from mqreplay.cli.shell_output import ShellOutput
+from mqreplay.cli.sql_command import TOO_LARGE
 from mqreplay.errors import MqreplayError
 from mqreplay.lake.contract import Contract
 from mqreplay.lake.similar import unknown_table
@@ -165,6 +166,8 @@ def _say_errors(run: Callable[[], None]) -> None:
         run()
     except MqreplayError as error:
         print(printable(error), file=sys.stderr)
+    except MemoryError:
+        print(TOO_LARGE, file=sys.stderr)
     except KeyboardInterrupt:
         _continue_after_interrupt()
         print("interrupted", file=sys.stderr)

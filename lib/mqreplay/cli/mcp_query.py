@@ -1,0 +1,89 @@
+"""A query of an agent: in a process of its own, with bounds of rows, bytes, seconds and memory."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import sys
+from typing import Any
+
+from mqreplay.cli.sql_command import MOST_MEMORY, TOO_LARGE
+from mqreplay.errors import InputError, MqreplayError
+from mqreplay.lake.files import is_remote
+from mqreplay.printable import plain_value
+from mqreplay.settings import Settings
+
+MOST_ROWS = 200
+MOST_BYTES = 1_000_000
+MOST_SECONDS = 50  # many clients wait 60 s
+PROGRAM = "from mqreplay.cli.mcp_query import answer_parent; answer_parent()"
+
+
+async def bounded_answer(root: str, query: str, settings: Settings) -> dict[str, Any]:
+    """Return columns and rows. Who cancels this ends the query, too. Raises InputError."""
+    import anyio
+
+    command = [sys.executable, "-c", PROGRAM]
+    try:
+        with anyio.fail_after(MOST_SECONDS):
+            asked = pickle.dumps((root, query, settings))
+            ended = await anyio.run_process(command, input=asked, stderr=None, check=False)
+    except TimeoutError:
+        raise InputError(
+            f"query: it took more than {MOST_SECONDS} s and was ended; add conditions on day or cluster, or a LIMIT"
+        ) from None
+    if ended.returncode:
+        raise InputError(TOO_LARGE)
+    answer: dict[str, Any] = json.loads(ended.stdout)
+    if "error" in answer:
+        raise InputError(answer["error"])
+    return answer
+
+
+def answer_parent() -> None:
+    """Read the query of ``bounded_answer`` from stdin, and print its answer as JSON."""
+    from mqreplay.lake.separate_process import end_with_parent
+
+    end_with_parent()
+    try:
+        answer = _answer(*pickle.load(sys.stdin.buffer))
+    except MqreplayError as error:
+        answer = json.dumps({"error": str(error)})
+    except MemoryError:
+        answer = json.dumps({"error": TOO_LARGE})
+    print(answer)
+
+
+def _answer(root: str, query: str, settings: Settings) -> str:
+    from mqreplay.cli.duckdb_query import duckdb_stream
+
+    if is_remote(root):
+        from mqreplay.lake.storage import use_settings
+
+        use_settings(settings)
+    names, stream = duckdb_stream(root, query, MOST_MEMORY)
+    rows: list[str] = []
+    size = 0
+    for row in stream:
+        if len(rows) == MOST_ROWS:
+            break
+        rows.append(json.dumps([plain(value) for value in row]))
+        size += len(rows[-1])
+        if size > MOST_BYTES:
+            raise InputError(
+                f"query: the answer is larger than {MOST_BYTES:,} bytes; choose fewer columns, shorten long values "
+                "with left(column, 200), or add a LIMIT"
+            )
+    else:
+        return f'{{"columns": {json.dumps(names)}, "rows": [{", ".join(rows)}], "count": {len(rows)}}}'
+    more = f"only the first {MOST_ROWS} rows are here; add conditions, or count and group in the query"
+    return f'{{"columns": {json.dumps(names)}, "rows": [{", ".join(rows)}], "count": null, "more": "{more}"}}'
+
+
+def plain(value: Any) -> Any:
+    """Return a value as JSON can hold it."""
+    if isinstance(value, dict):
+        return {str(name): plain(each) for name, each in value.items()}
+    if isinstance(value, (list, tuple, set)):
+        return [plain(each) for each in value]
+    return value if value is None or isinstance(value, (bool, int, float, str)) else plain_value(value)
