@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -13,9 +14,10 @@ from deltalake import DeltaTable
 from everything_table import TABLE
 from mqreplay.errors import InputError
 from mqreplay.lake import table_files
+from mqreplay.lake.delta_table import UnreadableLog
 from mqreplay.lake.files import joined
 from mqreplay.lake.journal import JOURNAL, Journal
-from mqreplay.lake.maintenance import remove_unused
+from mqreplay.lake.maintenance import compact, removable_files, remove_unused, small_files
 from mqreplay.lake.row_filter import RowFilter
 from mqreplay.lake.small_file import read_json, write_json
 from mqreplay.lake.table_versions import FILE, DamagedTable
@@ -57,12 +59,27 @@ def flip(path: Path, at: int) -> None:
     path.write_bytes(data)
 
 
+def replace_by_folder(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+def interrupt(warehouse: Warehouse, more: list[tuple[object, ...]]) -> None:
+    with suppress(KeyboardInterrupt), Journal(warehouse).transaction("test"):
+        warehouse.replace_rows(TABLE, more, None)
+        raise KeyboardInterrupt
+
+
 @pytest.mark.parametrize(
     ("damage", "words"),
     [
         (lambda table: commits(table)[-1].unlink(), "the last run left version 3, and it has version 2"),
         (lambda table: commits(table)[-1].write_bytes(b""), "its log lists other files"),
         (lambda table: commits(table)[-2].write_bytes(b""), "its log lists other files"),
+        (
+            lambda table: (commits(table)[-1].unlink(), commits(table)[-1].with_stem(f"{3:020d}").mkdir()),
+            "its log lists",
+        ),
         (lambda table: shutil.rmtree(table), "the last run left version 3, and it is missing"),
         (lambda table: shutil.rmtree(table / "_delta_log"), "and it is missing"),
         (lambda table: commits(table)[-1].write_text("{"), "its log cannot be read"),
@@ -136,14 +153,35 @@ def test_a_damaged_checkpoint_without_all_commits_is_refused(warehouse, table, r
         read_again()
 
 
-def test_a_rollback_notes_the_versions_that_it_leaves(warehouse, table, rows, contracts, read_again) -> None:
-    def run() -> None:
-        with Journal(warehouse).transaction("test"):
-            warehouse.replace_rows(TABLE, rows({"id": 3}), None)
-            raise KeyboardInterrupt
+@pytest.mark.parametrize("damage", [lambda path: path.write_bytes(b""), Path.unlink])
+def test_a_rollback_needs_no_checkpoint(warehouse, table, rows, contracts, read_again, damage) -> None:
+    remove_unused(warehouse, TABLE, 7)
+    interrupt(warehouse, rows({"id": 3}))
+    (checkpoint,) = (table / "_delta_log").glob("*.checkpoint.parquet")
+    damage(checkpoint)
+    table_files._snapshot.cache_clear()
+    Journal(Warehouse(warehouse.root, contracts)).recover(print)
+    assert read_again() == [1, 2]
 
-    with pytest.raises(KeyboardInterrupt):
-        run()
+
+def test_a_preview_of_maintenance_names_the_way_past_a_damaged_checkpoint(warehouse, table) -> None:
+    remove_unused(warehouse, TABLE, 7)
+    (checkpoint,) = (table / "_delta_log").glob("*.checkpoint.parquet")
+    checkpoint.write_bytes(b"")
+    with pytest.raises(UnreadableLog, match="run `mqreplay maintain`, which removes a damaged checkpoint"):
+        removable_files(warehouse, TABLE, 7)
+
+
+def test_a_damaged_file_is_not_compacted(warehouse, table, read_again) -> None:
+    flip(data_file(table), 400)
+    with pytest.raises(DamagedTable, match="has a wrong checksum"):
+        compact(warehouse, TABLE, small_files(warehouse, TABLE))
+    with pytest.raises(DamagedTable, match="has a wrong checksum"):
+        read_again()
+
+
+def test_a_rollback_notes_the_versions_that_it_leaves(warehouse, table, rows, contracts, read_again) -> None:
+    interrupt(warehouse, rows({"id": 3}))
     Journal(Warehouse(warehouse.root, contracts)).recover(print)
     assert read_again() == [1, 2]
     commits(table)[-1].unlink()

@@ -66,9 +66,9 @@ class CheckedTables:
 
     def _is_as_noted(self, name: str, found: Snapshot) -> bool:
         noted = self._noted.of(name)
-        if noted is not None and noted.version == found.version and noted.digest != found.digest:
+        if noted is not None and not _is_same_or_later(found, noted):
             noted = self._noted.anew(name)
-        return noted is None or noted.version != found.version or noted.digest == found.digest
+        return noted is None or _is_same_or_later(found, noted)
 
     def check(self, name: str, *, checksums: bool) -> None:
         """Raise DamagedTable if the table is not as the last run left it. Without ``checksums`` no data is read."""
@@ -97,3 +97,8 @@ class CheckedTables:
             return None
         found = snapshot(self.location(name))
         return Noted(found.version, found.digest)
+
+
+def _is_same_or_later(found: Snapshot, noted: Noted) -> bool:
+    """Return whether a table may be the noted one: the listed name of a commit does not show that Delta reads it."""
+    return found.digest == noted.digest if found.version == noted.version else found.version > noted.version

@@ -33,7 +33,10 @@ class UnreadableLog(ContractError):
     """Delta-rs cannot read the log of a table: ``reason`` is its own first line."""
 
     def __init__(self, location: str, reason: str) -> None:
-        super().__init__(f"the Delta table {location} cannot be used: {reason}")
+        super().__init__(
+            f"the Delta table {location} cannot be used: {reason}; run `mqreplay maintain`, which removes a damaged "
+            "checkpoint, or says what else to do"
+        )
         self.location, self.reason = location, reason
 
     def __reduce__(self) -> tuple[object, ...]:

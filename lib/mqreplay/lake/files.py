@@ -182,6 +182,11 @@ def parent(path: str) -> str:
     return path.rpartition("/")[0] or "/"
 
 
+def folder_in_place(path: str) -> InputError:
+    """Return the error for a folder that is in the place of a file."""
+    return InputError(f"{path} is a folder, and mqreplay needs a file there; remove the folder")
+
+
 class LocalFiles:
     """Files of this machine."""
 
@@ -228,7 +233,7 @@ class LocalFiles:
             os.replace(beside, path)
         except IsADirectoryError:
             os.remove(beside)
-            raise InputError(f"{path} is a folder, and mqreplay needs a file there; remove the folder") from None
+            raise folder_in_place(path) from None
 
     def create(self, path: str, data: bytes) -> None:
         """As Files.create."""

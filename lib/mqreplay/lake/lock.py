@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mqreplay.errors import InputError, WarehouseLocked
-from mqreplay.lake.files import is_remote
+from mqreplay.lake.files import folder_in_place, is_remote, joined
 from mqreplay.lake.lease import holder_of, lease_lock
 from mqreplay.settings import StorageSettings
 
@@ -125,6 +125,8 @@ def _open(root: str) -> tuple[int, int]:
         except BaseException:
             os.close(folder)
             raise
+    except IsADirectoryError:
+        raise folder_in_place(joined(root, LOCK_FILE)) from None
     except OSError as error:
         raise InputError(
             f"warehouse {root} cannot be written: {error.strerror}; choose another with --warehouse"
@@ -148,6 +150,8 @@ def _wait_for_java(root: str) -> None:
     """Wait until no Java of a killed run holds the warehouse."""
     try:
         handle = os.open(Path(root, JAVA_LOCK_FILE), os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o644)
+    except IsADirectoryError:
+        raise folder_in_place(joined(root, JAVA_LOCK_FILE)) from None
     except OSError as error:
         raise InputError(f"warehouse {root} cannot be written: {error.strerror}") from None
     try:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from dataclasses import dataclass
 
 import polars as pl
 
+from mqreplay.lake.data_checksums import check_files
 from mqreplay.lake.delta_table import COMMIT, CommitConflict, changing, open_table, table_errors
 from mqreplay.lake.files import files_of, for_each, joined
+from mqreplay.lake.row_filter import RowFilter
 from mqreplay.lake.table_log import LOG
 from mqreplay.lake.table_writer import WRITER_PROPERTIES
 from mqreplay.lake.warehouse import Warehouse
@@ -42,9 +45,12 @@ def small_files(warehouse: Warehouse, name: str) -> list[SmallFiles]:
 def compact(warehouse: Warehouse, name: str, partitions: list[SmallFiles]) -> bool:
     """Rewrite the small files of partitions, in one commit each that changes no row for readers of changes.
 
-    Return False if another program committed a version meanwhile.
+    Return False if another program committed a version meanwhile. Raises DamagedTable: a new file would hide it.
     """
-    place = warehouse.location(name)
+    place, files = warehouse.location(name), warehouse.snapshot(name)
+    for one in partitions:
+        days = None if one.day is None else frozenset({dt.date.fromisoformat(one.day)})
+        check_files(place, files.of(RowFilter(one.cluster, days)))
     try:
         for one in partitions:
             filters = [("cluster", "=", one.cluster)] + ([] if one.day is None else [("day", "=", one.day)])

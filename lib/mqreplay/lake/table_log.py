@@ -77,7 +77,7 @@ def _versions(location: str) -> dict[int, str]:
 def all_commits(location: str) -> Iterator[str | None]:
     """Yield a temporary table that has all commits of the one in this folder, and no checkpoint of it.
 
-    None if a commit is missing, or the table is a store's.
+    None if a commit is missing or cannot be read, or the table is a store's.
     """
     log = joined(location, LOG)
     commits = [] if is_remote(location) else [name for name in files_of(log).names(log) if COMMIT.fullmatch(name)]
@@ -86,9 +86,12 @@ def all_commits(location: str) -> Iterator[str | None]:
         return
     with tempfile.TemporaryDirectory(dir=scratch().folder) as folder:
         os.mkdir(joined(folder, LOG))
-        for name in commits:
-            shutil.copy(joined(log, name), joined(folder, LOG, name))
-        yield folder
+        is_whole = False
+        with suppress(OSError):  # such as a folder with the name of a commit
+            for name in commits:
+                shutil.copy(joined(log, name), joined(folder, LOG, name))
+            is_whole = True
+        yield folder if is_whole else None
 
 
 def remove_checkpoints(location: str) -> None:

@@ -279,6 +279,7 @@ class Warehouse(CheckedTables):
 
     def restore(self, name: str, version: int) -> None:
         """Restore the rows and columns of an earlier version as a new version."""
+        self.mend_log(name)
         restore_table(self.location(name), version)
         self._changed.add(name)
 
