@@ -27,7 +27,9 @@ from reliability.warehouse_damage import TABLE, Damage, copied, put_back
 
 AT, GROUP = "2026-11-21T02:49:30", "meter-billing"
 STEPS = ("ingest", "replay", "report")  # a night without its expectations, which take most of its time
-WAY_ON = re.compile(r"put \S+ back|run nightly|give a new --warehouse|run it again|remove |move ")
+WAY_ON = re.compile(
+    r"put \S+ back|run nightly|give a new --warehouse|run it again|run `mqreplay maintain`|remove |move "
+)
 UNEXPECTED = re.compile(r"Traceback|panicked|did not expect", re.IGNORECASE)
 LINK = re.compile(r"^Page: .*\n", re.MULTILINE)  # printed if the page has the finding
 REMOVAL = re.compile(r"remove W/(\S+), and")  # what the line says to do

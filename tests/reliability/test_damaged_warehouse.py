@@ -15,7 +15,7 @@ from reliability.damaged_warehouse import Counts, DamagedWarehouse
 from reliability.recordings import Recordings
 from reliability.warehouse_damage import KINDS, damages
 
-SHORT, LONG, SEED = 30, 500, 1
+SHORT, LONG, SEED = 10, 500, 1
 
 
 def test_some_damages(recordings: Recordings, tmp_path: Path) -> None:
@@ -23,7 +23,7 @@ def test_some_damages(recordings: Recordings, tmp_path: Path) -> None:
     for damage in islice(damages(SEED), SHORT):
         warehouse.run(damage, counts)
     assert not counts.failures
-    assert counts.ends.total() > SHORT * 3 // 4  # the others change nothing
+    assert counts.ends.total() > SHORT * 3 // 4  # the others cannot happen to any file
 
 
 @pytest.mark.long
