@@ -70,7 +70,7 @@ class ReportSettings:
     days: int = setting(
         7,
         "day",
-        "last recorded days of a cluster that its report, its verdict and --fail-on are about",
+        "last recorded days of a cluster that its report shows",
         "To see the last night alone, set it to 2: a night spans midnight. More days take longer.",
         least=1,
         most=366,

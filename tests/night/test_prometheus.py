@@ -126,7 +126,10 @@ def test_figures_of_a_night_stay_until_the_next_one() -> None:
         one = ClusterRound("c", [], 0, NOW, 1.0, False, of_round)
         return RoundDone(1, NOW, 0, 0, 0.0, [one], (), night)
 
-    lag, findings = "mqreplay_consumer_lag_messages", Sample("mqreplay_findings", ("c", "stuck_queue", "info"), 2)
+    lag, findings = (
+        "mqreplay_consumer_lag_messages",
+        Sample("mqreplay_findings", ("c", "stuck_queue", "info", "false"), 2),
+    )
     figures = Figures()
     figures.take_round(done(Sample(lag, ("c", "g"), 5), night=(findings, Sample(lag, ("c", "g"), 900))))
     assert list(figures.samples) == [findings, Sample(lag, ("c", "g"), 5)]

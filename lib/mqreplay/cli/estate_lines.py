@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from typing import TYPE_CHECKING
 
@@ -36,6 +37,7 @@ def print_estate(console: Console, outcomes: list[Outcome], where: str, words: L
         level = padded(words.text(each.level), 8)
         line = Text.assemble((f"{level} ", LEVELS[each.level]), (name, "bold"), "  ", _summary(each, words))
         console.print(line, soft_wrap=True)
+        print_older(console, each, where, words)
     report = next((each.report for each in outcomes if each.report), None)
     if report is not None:
         path = printable(joined(parent(report), "index.html"))
@@ -44,6 +46,17 @@ def print_estate(console: Console, outcomes: list[Outcome], where: str, words: L
     if total:
         command = f"mqreplay findings --warehouse {where}"
         console.print(Text(words.text(f"All {counted(total, 'finding')}: {command}")), soft_wrap=True)
+
+
+def print_older(console: Console, outcome: Outcome, where: str, words: Language) -> None:
+    """Print how many findings of nights before this one the page shows, and the command that lists them."""
+    older = outcome.older
+    if older:
+        since = min(str(each["from_ts"])[:10] for each in older)
+        of_cluster = f"--cluster {printable(shlex.quote(outcome.cluster))}"
+        command = f"mqreplay findings {of_cluster} --since {since} --warehouse {where}"
+        line = f"{counted(len(older), 'older finding')} since {since}: {command}"
+        console.print(Text(words.text(line), "dim"), soft_wrap=True)
 
 
 def padded(text: str, width: int) -> str:
@@ -59,7 +72,8 @@ def _summary(outcome: Outcome, words: Language) -> str:
     counts = Counter(str(finding["severity"]) for finding in outcome.findings)
     found = [words.text(f"{counts[word]:,} {NOUNS[word][counts[word] > 1]}") for word in NOUNS if counts[word]]
     comma = words.text(", ")
-    parts = [comma.join(found) or words.text("no findings")]
+    parts = [outcome.dates] if outcome.dates else []
+    parts.append(comma.join(found) or words.text("no findings"))
     open_ = [str(each["name"]) for each in outcome.coverage if each["state"] == "not judged"]
     if open_:
         parts.append(words.filled("not judged: {names}", names=comma.join(map(words.text, open_))))

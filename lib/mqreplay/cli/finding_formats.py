@@ -12,6 +12,7 @@ from mqreplay.cli.time_span import time_span
 from mqreplay.findings.every import KINDS
 from mqreplay.findings.shape import PLACE, place_text
 from mqreplay.language.language import Language
+from mqreplay.night.notify.mutes import mark_text
 from mqreplay.printable import json_text, printable
 from mqreplay.report.next_step import advice_parts, names_of
 
@@ -39,14 +40,14 @@ def markdown(findings: Sequence[Finding], with_cluster: bool, words: Language) -
         where = [each["cluster"]] if with_cluster else []
         state = f"{words.text('Open.')} " if each["open_since"] else ""
         short = str(each["finding_id"])[:8]
-        summary = f"{state}{words.text(each['summary'])}"
+        summary = " ".join(filter(None, (f"{state}{words.text(each['summary'])}", words.text(mark_text(each)))))
         cells = [words.text(each["severity"]), each["kind"], *where, words.text(time_of(each)), short, summary]
         lines.append(_line([printable(cell).translate(MARKS) for cell in cells]))
     return "\n".join(lines) if findings else words.text("No findings.")
 
 
 def junit(findings: Sequence[Finding], words: Language) -> str:
-    """Return JUnit XML: a suite a cluster, a case a finding. Warnings and critical findings are failures."""
+    """Return JUnit XML: a suite a cluster, a case a finding. Warnings and worse fail unless muted."""
     top = ElementTree.Element("testsuites", name="mqreplay", tests=str(len(findings)), failures=_failures(findings))
     for cluster in dict.fromkeys(each["cluster"] for each in findings):
         here = [each for each in findings if each["cluster"] == cluster]
@@ -57,8 +58,9 @@ def junit(findings: Sequence[Finding], words: Language) -> str:
             names = {"classname": printable(f"{cluster}.{each['kind']}"), "name": name, "time": _seconds(each)}
             case = ElementTree.SubElement(suite, "testcase", names)
             summary, when = words.text(each["summary"]), words.text(time_of(each))
-            text = printable(f"{when}: {summary} {_advice(each, words)}".rstrip())
-            if each["severity"] == "info":
+            mark = f"{words.text(mark_text(each))} ".lstrip()
+            text = printable(f"{when}: {summary} {mark}{_advice(each, words)}".rstrip())
+            if not _fails(each):
                 ElementTree.SubElement(case, "system-out").text = text
             else:
                 kind = {"message": printable(summary), "type": each["severity"]}
@@ -88,6 +90,8 @@ def _result(finding: Finding, rule: int, words: Language) -> dict[str, Any]:
     place = "/".join(filter(None, (str(finding["cluster"]), place_of(finding))))
     more = {name: finding[name] for name in ("cluster", *PLACE, "confidence", "follows_from")}
     times = {name: _iso(finding[name]) for name in ("from_ts", "to_ts", "open_since")}
+    mark = mark_text(finding)
+    muted = {"suppressions": [{"kind": "external", "justification": words.text(mark)}]} if mark else {}
     return {
         "ruleId": finding["kind"],
         "ruleIndex": rule,
@@ -95,6 +99,7 @@ def _result(finding: Finding, rule: int, words: Language) -> dict[str, Any]:
         "message": {"text": words.text(finding["summary"])},
         "locations": [{"logicalLocations": [{"fullyQualifiedName": place}]}],
         "partialFingerprints": {"findingId/v1": finding["finding_id"]},
+        **muted,
         "properties": {name: value for name, value in (more | times).items() if value is not None},
     }
 
@@ -104,7 +109,11 @@ def _line(cells: Iterable[str]) -> str:
 
 
 def _failures(findings: Iterable[Finding]) -> str:
-    return str(sum(each["severity"] != "info" for each in findings))
+    return str(sum(map(_fails, findings)))
+
+
+def _fails(finding: Finding) -> bool:
+    return finding["severity"] != "info" and not mark_text(finding)
 
 
 def _advice(finding: Finding, words: Language) -> str:

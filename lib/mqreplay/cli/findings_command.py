@@ -81,7 +81,6 @@ def _print(frame: pl.DataFrame, form: str, warehouse: Warehouse, settings: Setti
     from mqreplay.cli.finding_names import clusters_of
     from mqreplay.cli.rows import print_rows
     from mqreplay.cli.terminal import print_findings
-    from mqreplay.night.notify.mutes import muted_in
     from mqreplay.printable import json_text
 
     with_cluster = len(clusters_of(warehouse)) > 1
@@ -95,13 +94,7 @@ def _print(frame: pl.DataFrame, form: str, warehouse: Warehouse, settings: Setti
     elif form == "md":
         print(markdown(rows, with_cluster, words))
     elif form == "text":
-        now = dt.datetime.now(dt.UTC)
-        muted = {
-            (cluster, finding_id): mute
-            for cluster in frame["cluster"].unique()
-            for finding_id, mute in muted_in(warehouse, cluster, frame.filter(cluster=cluster).to_dicts(), now).items()
-        }
-        print_findings(rows, with_cluster, muted, _watch_notes(rows, now, settings), words)
+        print_findings(rows, with_cluster, _watch_notes(rows, dt.datetime.now(dt.UTC), settings), words)
         if not rows:
             _print_judged_days(warehouse, words)
     else:
@@ -140,7 +133,7 @@ def findings(
     until: dt.datetime | None = None,
     settings: Settings | None = None,
 ) -> pl.DataFrame:
-    """Return the findings of nightly runs and those that are open: `watched_findings.all_findings`.
+    """Return the findings of nightly runs and those that are open: `watched_findings.all_findings`, then mutes.MARKS.
 
     ``names`` has names or patterns by column; none: all. The most severe findings come first, then the earliest.
     Raises InputError for a name that the warehouse does not have, and if nothing was judged yet: then there are no
@@ -150,6 +143,7 @@ def findings(
 
     from mqreplay.cli.finding_names import matching_names
     from mqreplay.lake.warehouse import Warehouse
+    from mqreplay.night.notify.mutes import MARKS, marked, valid_mutes
     from mqreplay.night.open_findings import seconds_until_closed
     from mqreplay.night.watched_findings import all_findings
     from mqreplay.report.overview import judged_days
@@ -165,13 +159,18 @@ def findings(
     if since:  # an open one has not ended
         rows = rows.filter(pl.col("open_since").is_not_null() | (pl.coalesce("to_ts", "from_ts") >= since))
     rows = rows.filter(pl.col("from_ts") < until) if until else rows
-    found = rows.sort(-rank, "from_ts", "cluster", "finding_id").collect()
-    if found.is_empty() and not judged_days(warehouse) and every.limit(1).collect().is_empty():
+    frame = rows.sort(-rank, "from_ts", "cluster", "finding_id").collect()
+    if frame.is_empty() and not judged_days(warehouse) and every.limit(1).collect().is_empty():
         raise InputError(
             f"no day of {root} was judged yet: run `mqreplay nightly` on a recording, or wait for its end;"
             " `nightly --watch` alone keeps open findings, and there are none"
         )
-    return found
+    now = dt.datetime.now(dt.UTC)
+    mutes = {cluster: valid_mutes(warehouse, cluster, now) for cluster in frame["cluster"].unique()}
+    keys = frame.drop("evidence").to_dicts()
+    marks = [tuple(marked([row], mutes[row["cluster"]])[0][name] for name in MARKS) for row in keys]
+    types = (pl.Datetime("us", "UTC"), pl.String, pl.String)
+    return pl.concat([frame, pl.DataFrame(marks, dict(zip(MARKS, types, strict=True)), orient="row")], how="horizontal")
 
 
 def instant(text: str | None, option: str) -> dt.datetime | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import datetime as dt
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
 from mqreplay.errors import InputError, WarehouseLocked
@@ -55,8 +55,9 @@ class Notifier:
 
         limits = seconds_until_closed(self._settings)
         for outcome in outcomes:
-            alerts = of_night(outcome.findings, instant(outcome.last_ts), limits)
-            self._send(outcome.cluster, alerts, self._page(outcome.report), instant(outcome.since))
+            alerts = of_night((*outcome.findings, *outcome.others), instant(outcome.last_ts), limits)
+            opening = {str(row["finding_id"]) for row in outcome.findings}
+            self._send(outcome.cluster, alerts, self._page(outcome.report), instant(outcome.since), opening)
 
     def of_round(self, done: RoundDone) -> None:
         """Send what is due after a round of watch: the findings of gold.open_finding, and those of a night."""
@@ -72,7 +73,14 @@ class Notifier:
                 self._send(one.cluster, alerts, None, NO_OTHERS)
         self.of_night(done.nights)
 
-    def _send(self, cluster: str, alerts: Sequence[Alert], page: str | None, known_since: dt.datetime | None) -> None:
+    def _send(
+        self,
+        cluster: str,
+        alerts: Sequence[Alert],
+        page: str | None,
+        known_since: dt.datetime | None,
+        opening: Collection[str] | None = None,
+    ) -> None:
         from mqreplay.night.notify.notify import notify
 
         try:
@@ -84,6 +92,7 @@ class Notifier:
                 alerts,
                 page,
                 known_since=known_since,
+                opening=opening,
                 words=language(self._settings.report.language),
             )
         except WarehouseLocked:
@@ -102,11 +111,3 @@ class Notifier:
 
     def _say(self, line: str) -> None:
         print(f"mqreplay: {printable(line)}", file=sys.stderr, flush=True)
-
-
-def muted_ids(root: str, outcome: Outcome) -> set[str]:
-    """Return the ids of the findings that are muted or acknowledged now."""
-    from mqreplay.lake.warehouse import Warehouse
-    from mqreplay.night.notify.mutes import muted_in
-
-    return set(muted_in(Warehouse(root), outcome.cluster, outcome.findings, dt.datetime.now(dt.UTC)))

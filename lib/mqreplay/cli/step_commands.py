@@ -19,7 +19,6 @@ from mqreplay.cli.arguments import (
     with_examples,
 )
 from mqreplay.cli.exit_status import BAD_INPUT, CRASHED, DONE, FAILED
-from mqreplay.cli.notify import muted_ids
 from mqreplay.crash import crash_line
 from mqreplay.errors import InputError
 from mqreplay.language.language import language
@@ -97,7 +96,7 @@ def _options(command: argparse.ArgumentParser, engine: str = DEFAULT_ENGINE) -> 
     command.add_argument("--json", action="store_true", help="print the outcome as JSON")
     add_engine(command, engine)
     add_lang(command)
-    command.add_argument("--fail-on", choices=SEVERITIES, help="exit 1 if a finding reaches it")
+    command.add_argument("--fail-on", choices=SEVERITIES, help="exit 1 if a finding of the night reaches it")
 
 
 def demo_conf(command: str) -> str | None:
@@ -120,8 +119,8 @@ def _catalog(args: argparse.Namespace) -> Catalog | None:
 def run_step(args: argparse.Namespace, settings: Settings) -> int:
     """Run a step, or all; print the outcome. Return the exit status.
 
-    It is 1 for a failed expectation, or a finding that reaches --fail-on. It is 2 or 4 if some recordings or clusters
-    failed.
+    It is 1 for a failed expectation, or a finding of the night that reaches --fail-on. It is 2 or 4 if some recordings
+    or clusters failed.
     """
     from mqreplay.cli.terminal import Progress, print_outcome, require_warehouse
     from mqreplay.night.nightly import run
@@ -172,8 +171,7 @@ def run_step(args: argparse.Namespace, settings: Settings) -> int:
     broken = any(o.failed_expectations for o in outcomes) and step in ("nightly", "validate")
     if broken:
         return FAILED
-    fail_on = args.fail_on
-    return FAILED if fail_on and any(o.reaches(fail_on, muted_ids(args.warehouse, o)) for o in outcomes) else DONE
+    return FAILED if any(outcome.reaches(args.fail_on) for outcome in outcomes) else DONE
 
 
 def _measured(args: argparse.Namespace) -> Callable[[list[Sample]], None] | None:

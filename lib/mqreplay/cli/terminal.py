@@ -14,17 +14,17 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from mqreplay.cli.estate_lines import LEVELS, padded, print_estate
+from mqreplay.cli.estate_lines import LEVELS, padded, print_estate, print_older
 from mqreplay.cli.progress import Progress as Progress
 from mqreplay.cli.time_span import time_span
 from mqreplay.lake.existing import require_warehouse as require_warehouse  # for the command line, too
 from mqreplay.lake.journal import interrupted_run
 from mqreplay.language.language import Language, in_english
+from mqreplay.night.notify.mutes import mark_text
 from mqreplay.printable import printable
 from mqreplay.quantity import counted
 
 if TYPE_CHECKING:
-    from mqreplay.night.notify.mutes import Mute
     from mqreplay.night.outcome import Outcome
 
 COLOURS = {"critical": "bold red", "warning": "yellow", "info": "cyan"}
@@ -53,8 +53,10 @@ def print_outcome(outcomes: list[Outcome], step: str, warehouse: str, words: Lan
         head = Text.assemble("\n", (printable(outcome.cluster), "bold"), "  ", _files(outcome, words))
         console.print(head, soft_wrap=True)  # rich would begin a line with any word of a long name
         if step != "ingest":
-            console.print(Text(printable(words.text(outcome.verdict)), f"bold {LEVELS[outcome.level]}"))
+            verdict = words.filled(": ").join(filter(None, (outcome.dates, words.text(outcome.verdict))))
+            console.print(Text(printable(verdict), f"bold {LEVELS[outcome.level]}"))
             _print_findings(console, outcome, where, words)
+            print_older(console, outcome, where, words)
             _print_judged(console, outcome, words)
             _print_expectations(console, outcome, where, words)
         if outcome.report:
@@ -92,7 +94,7 @@ def _print_findings(console: Console, outcome: Outcome, where: str, words: Langu
     for finding in causes[:SHOWN]:
         follow = effects[str(finding["finding_id"])]
         more = f"{follow} more finding{'s follow' if follow > 1 else ' follows'} from it." if follow else ""
-        _print_finding(console, finding, words.text(more), words)
+        _print_finding(console, finding, _joined([more, mark_text(finding)], words), words)
     if len(causes) > SHOWN:
         of_cluster = f"--cluster {printable(shlex.quote(outcome.cluster))}"
         command = f"mqreplay findings {of_cluster} --warehouse {where}"
@@ -100,6 +102,10 @@ def _print_findings(console: Console, outcome: Outcome, where: str, words: Langu
         console.print(Text(text), soft_wrap=True)
     if causes:
         console.print()
+
+
+def _joined(notes: Sequence[str], words: Language) -> str:
+    return " ".join(words.text(note) for note in notes if note)
 
 
 def _print_finding(console: Console, finding: Mapping[str, Any], more: str, words: Language, cluster: str = "") -> None:
@@ -117,14 +123,12 @@ def _print_finding(console: Console, finding: Mapping[str, Any], more: str, word
 def print_findings(
     findings: Sequence[Mapping[str, Any]],
     with_cluster: bool = False,
-    muted: Mapping[tuple[str, str], Mute] | None = None,
     notes: Mapping[tuple[str, str], str] | None = None,
     words: Language | None = None,
 ) -> None:
     """Print each finding on two lines: severity, kind, time and id, then its summary.
 
-    Findings are rows of `watched_findings.all_findings`. ``muted``: what mutes them, and ``notes``: what
-    watch knows of them, by cluster and finding_id.
+    Findings are rows of `findings_command.findings`. ``notes``: what watch knows of them, by cluster and finding_id.
     """
     words = words or in_english()
     console = Console(highlight=False, force_jupyter=False)
@@ -133,10 +137,7 @@ def print_findings(
         more = [f"Follows from {printable(str(cause)[:8])}."] if cause else []
         key = finding["cluster"], finding["finding_id"]
         more += [notes[key]] if notes and key in notes else []
-        mute = (muted or {}).get(key)
-        if mute is not None:
-            more.append(f"Muted until {mute.until_ts:%Y-%m-%d %H:%M} UTC by {mute.by_user}: {printable(mute.reason)}.")
-        after = " ".join(map(words.text, more))
+        after = _joined([*more, mark_text(finding)], words)
         _print_finding(console, finding, after, words, finding["cluster"] if with_cluster else "")
     if not findings:
         console.print(words.text("No findings."))

@@ -40,9 +40,8 @@ class Printer:
         text = f"{head}; {state}"
         self._console.print(Text(f"{_clock(done.ts)}  {printable(text)}", "dim"))
         for outcome in done.nights:
-            night = words.filled(
-                "night of {cluster}: {verdict}", cluster=outcome.cluster, verdict=words.text(outcome.verdict)
-            )
+            verdict = words.filled(": ").join(filter(None, (outcome.dates, words.text(outcome.verdict))))
+            night = words.filled("night of {cluster}: {verdict}", cluster=outcome.cluster, verdict=verdict)
             self._console.print(Text(printable(f"{_clock(done.ts)}  {night}")))
 
     def _print_change(self, one: ClusterRound, change: Change) -> None:

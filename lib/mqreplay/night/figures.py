@@ -16,9 +16,11 @@ from mqreplay.moment.instant import Recorded
 from mqreplay.moment.members import members_at
 from mqreplay.moment.queues import queues_at
 from mqreplay.moment.state import groups_of
+from mqreplay.night.notify.alert import of_watch
+from mqreplay.night.notify.mutes import Mute
 from mqreplay.night.outcome import Outcome
 
-OF_LAST: Final = dt.timedelta(days=1)
+LAST_DAY: Final = dt.timedelta(days=1)
 
 
 class Metric(NamedTuple):
@@ -30,9 +32,11 @@ class Metric(NamedTuple):
 
 METRICS: Final[Mapping[str, Metric]] = {
     "mqreplay_findings": Metric(
-        "Findings of the last 24 recorded hours, by the last nightly run.", ("kind", "severity")
+        "Findings of the night that the last nightly run is about. muted: true or false.", ("kind", "severity", "muted")
     ),
-    "mqreplay_open_findings": Metric("Findings that watch has open.", ("kind", "severity")),
+    "mqreplay_open_findings": Metric(
+        "Findings that watch has open. muted: true or false.", ("kind", "severity", "muted")
+    ),
     "mqreplay_consumer_lag_messages": Metric(
         "Messages of a consumer group between its committed offsets and the ends of its queues, at the end of the "
         "recording, without retry topics; no sample if one of them is not known.",
@@ -46,7 +50,7 @@ METRICS: Final[Mapping[str, Metric]] = {
         "Messages that would be delivered again if the master failed at the end of the recording.", ("broker_name",)
     ),
     "mqreplay_decisions": Metric(
-        "Replayed decisions of the days that the report shows, by judgement: agree, differ or undetermined.",
+        "Replayed decisions of the days of the night, by judgement: agree, differ or undetermined.",
         ("decision", "judgement"),
     ),
     "mqreplay_failed_expectations": Metric("Expectations about the tables that failed in the last nightly run."),
@@ -75,9 +79,9 @@ def night_figures(
 ) -> list[Sample]:
     """Return the figures of a nightly run. ``recorded_until`` is the last instant by the recorder's clock."""
     name = outcome.cluster
-    since = (recorded_until - OF_LAST).replace(tzinfo=None).isoformat(timespec="milliseconds") + "Z"
-    last_day = [row for row in outcome.findings if str(row["to_ts"] or row["from_ts"]) >= since]
-    found = _counted("mqreplay_findings", name, ((str(row["kind"]), str(row["severity"])) for row in last_day))
+    rows = outcome.findings
+    labels = ((str(row["kind"]), str(row["severity"]), _word(row["muted_until_ts"] is not None)) for row in rows)
+    found = _counted("mqreplay_findings", name, labels)
     found += [
         Sample("mqreplay_decisions", (name, decision, judgement), count)
         for decision, counts in sorted(outcome.judgements.items())
@@ -92,9 +96,13 @@ def night_figures(
     return found + lag_figures(night) + _exposure(night)
 
 
-def watch_figures(cluster: str, findings: Iterable[OpenFinding], recorded_until: dt.datetime) -> list[Sample]:
-    """Return what watch knows of a cluster after a round."""
-    found = _counted("mqreplay_open_findings", cluster, ((one.kind, one.severity) for one in findings if one.is_open))
+def watch_figures(
+    cluster: str, findings: Iterable[OpenFinding], recorded_until: dt.datetime, mutes: Sequence[Mute] = ()
+) -> list[Sample]:
+    """Return what watch knows of a cluster after a round. ``mutes`` are those that hold."""
+    alerts = of_watch(one for one in findings if one.is_open)
+    labels = ((one.kind, one.severity, _word(any(mute.covers(one) for mute in mutes))) for one in alerts)
+    found = _counted("mqreplay_open_findings", cluster, labels)
     end = Sample("mqreplay_recording_end_timestamp_seconds", (cluster,), recorded_until.timestamp())
     return [*found, end]
 
@@ -107,7 +115,7 @@ def lag_figures(night: Recorded) -> list[Sample]:
 
 
 def _exposure(night: Recorded) -> list[Sample]:
-    brokers = night.before("gold.failover_exposure", "minute_ts", night.last, OF_LAST).select("broker_name").unique()
+    brokers = night.before("gold.failover_exposure", "minute_ts", night.last, LAST_DAY).select("broker_name").unique()
     columns = {"mqreplay_failover_loss_bytes": "bytes_behind", "mqreplay_failover_redelivered_messages": "redelivered"}
     found: list[Sample] = []
     for name in sorted(brokers.collect()["broker_name"]):
@@ -118,6 +126,10 @@ def _exposure(night: Recorded) -> list[Sample]:
             if row.get(column) is not None
         ]
     return found
+
+
+def _word(is_true: bool) -> str:
+    return str(is_true).lower()
 
 
 def _counted(metric: str, cluster: str, labels: Iterable[Sequence[str]]) -> list[Sample]:

@@ -136,7 +136,9 @@ def run(
                         outcome.anonymised = night.anonymised_report(each)
                     outcomes.append(outcome)
         if command.is_whole:
-            night.last_runs.note(root, dt.datetime.now(dt.UTC), [each.cluster for each in outcomes], failures.found)
+            night.last_runs.note(dt.datetime.now(dt.UTC), [each.cluster for each in outcomes], failures.found)
+        if command.reports:
+            night.note_reported(outcomes)
         if command.is_whole and measured is not None:
             measured([sample for each in outcomes for sample in night.figures(each)])
         if command.reports:

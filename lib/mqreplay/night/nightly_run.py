@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from functools import cached_property
 from itertools import chain
@@ -24,11 +24,13 @@ from mqreplay.night.anonymise.warehouse import AnonymisedWarehouse
 from mqreplay.night.failures import Failures
 from mqreplay.night.figures import Sample, night_figures
 from mqreplay.night.file_name import file_name
+from mqreplay.night.notify.mutes import valid_mutes
 from mqreplay.night.outcome import Outcome, kept_outcome, outcome_of
 from mqreplay.night.overview import LastRuns, write_overview
 from mqreplay.night.page import anonymised_data, page_data
 from mqreplay.night.page_path import anonymised_path, page_path
 from mqreplay.night.replay_day import replay_day
+from mqreplay.night.reported import Night, Reported
 from mqreplay.night.retention import first_judged
 from mqreplay.night.steps import (
     TABLES_OF_KINDS,
@@ -68,6 +70,7 @@ class NightlyRun:
         self.settings, self.progress = settings, progress
         self.failures = failures if failures is not None else Failures(None)
         self.last_runs = LastRuns.of(self.warehouse.root)
+        self._given: dict[str, list[str]] = {}  # the recordings of the run by cluster
 
     def attempt(self, cluster: str) -> AbstractContextManager[None]:
         """Return a context for the work on one cluster: if it fails, it is rolled back, and others can go on."""
@@ -85,7 +88,7 @@ class NightlyRun:
         begin: Callable[[], None] = lambda: None,
     ) -> list[Ingested]:
         """Read recordings into silver. ``begin`` is called if there is something to read."""
-        return ingest(
+        done = ingest(
             self.warehouse,
             self.engine,
             recordings,
@@ -95,6 +98,8 @@ class NightlyRun:
             begin,
             self.attempt,
         )
+        self._given = {each.cluster: each.recordings for each in done if each.files}
+        return done
 
     def clusters(self, cluster: str | None) -> list[str]:
         """Return the requested cluster, or all clusters in the warehouse. Raises InputError if there is none."""
@@ -204,17 +209,19 @@ class NightlyRun:
         """Make the HTML page, and return what the terminal shows. Reuse both if no table has changed since."""
         page, kept = (page_path(self.warehouse.root, cluster, suffix) for suffix in ("html", "json"))
         shown = self.settings.report
-        state = f"{self.warehouse.state()} {shown.days} {shown.language}"
+        night, mutes = self._night(cluster), valid_mutes(self.warehouse, cluster, self._now)
+        about = "" if night is None else night.state
+        state = f"{self.warehouse.state()} {shown.days} {shown.language} {about} {[mute.mute_id for mute in mutes]}"
         files = files_of(page)
         before = files.info(page)
         if before is not None and (known := kept_outcome(kept, state)) is not None:
             known.report = page  # the warehouse may have been moved since
             return known
         since = self._since(cluster)
-        html = build_report(page_data(self.warehouse, cluster, since, shown.language))
+        html = build_report(page_data(self.warehouse, cluster, since, shown.language, mutes))
         if before is None or files.read(page) != html.encode():
             write_text(page, html)
-        outcome = outcome_of(self.warehouse, cluster, since)
+        outcome = outcome_of(self.warehouse, cluster, since, night, mutes)
         outcome.report = page
         write_kept(kept, state, outcome.as_dict())
         return outcome
@@ -230,6 +237,10 @@ class NightlyRun:
         return page
 
     @cached_property
+    def _now(self) -> dt.datetime:
+        return dt.datetime.now(dt.UTC)
+
+    @cached_property
     def _anonymised(self) -> AnonymisedWarehouse:
         """The tables with replaced names: those of all clusters are read once."""
         return AnonymisedWarehouse(self.warehouse)
@@ -240,7 +251,22 @@ class NightlyRun:
 
     def outcome(self, cluster: str) -> Outcome:
         """Return what the terminal shows, without a page."""
-        return outcome_of(self.warehouse, cluster, self._since(cluster))
+        mutes = valid_mutes(self.warehouse, cluster, self._now)
+        return outcome_of(self.warehouse, cluster, self._since(cluster), self._night(cluster), mutes)
+
+    def note_reported(self, outcomes: Iterable[Outcome]) -> None:
+        """Note that the nights of the clusters are reported: the next run is about later ones."""
+        for outcome in outcomes:
+            night = self._night(outcome.cluster)
+            if night is not None:
+                reported = self.last_runs.reported.setdefault(outcome.cluster, Reported())
+                rows = (*outcome.findings, *outcome.others)
+                reported.add(night, self.spans(outcome.cluster), (str(row["finding_id"]) for row in rows), self._now)
+        self.last_runs.write(self.warehouse.root)
+
+    def _night(self, cluster: str) -> Night | None:
+        reported = self.last_runs.reported.get(cluster, Reported())
+        return reported.night(self.spans(cluster), self._given.get(cluster))
 
     def figures(self, outcome: Outcome) -> list[Sample]:
         """Return the figures of a cluster for Prometheus; none without a recorded time."""

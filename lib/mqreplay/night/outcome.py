@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Collection
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 
 import polars as pl
@@ -12,8 +12,12 @@ from mqreplay.lake.last_day import of_last_day
 from mqreplay.lake.plain_rows import plain_rows
 from mqreplay.lake.remembered import read_kept
 from mqreplay.lake.warehouse import Warehouse
+from mqreplay.night.notify.alert import instant
+from mqreplay.night.notify.mutes import Mute, marked
+from mqreplay.night.reported import Night
 from mqreplay.report.collect import place_among
 from mqreplay.report.coverage import Coverage, coverage, most_helpful
+from mqreplay.report.text import dates
 from mqreplay.report.verdict import level, verdict
 from mqreplay.report.window import Window
 from mqreplay.severity import WORST_FIRST
@@ -24,12 +28,16 @@ class Outcome:
     """The outcome of one cluster.
 
     Findings and failed expectations are rows of their tables, worst first; ``report`` and ``anonymised`` are paths.
-    ``verdict``, ``level``, ``coverage`` and ``helps`` are those of report/coverage.py. The recording is from
-    ``first_ts`` to ``last_ts``, as text; ``since`` is the first day that counts, None: all do.
+    ``verdict``, ``level``, ``coverage`` and ``helps`` are those of report/coverage.py. All are about the night of the
+    run, ``night_from`` to ``night_to``; ``others`` are findings of other nights since ``since``, the first day of the
+    page; None: of all. The recording is from ``first_ts`` to ``last_ts``. Instants are text.
     """
 
     cluster: str
     findings: list[dict[str, object]] = field(default_factory=list)
+    others: list[dict[str, object]] = field(default_factory=list)
+    night_from: str | None = None
+    night_to: str | None = None
     judgements: dict[str, dict[str, int]] = field(default_factory=dict)
     expectations: int = 0
     failed_expectations: list[dict[str, object]] = field(default_factory=list)
@@ -49,38 +57,69 @@ class Outcome:
         """Return the outcome as plain values."""
         return asdict(self)
 
-    def reaches(self, severity: str | None, muted: Collection[str] = ()) -> bool:
-        """Return whether a finding that is not among the ids of ``muted`` has at least this severity."""
+    @property
+    def dates(self) -> str:
+        """Return the days of the night: "2026-11-20 – 2026-11-21"; empty without a recorded time."""
+        return dates(*(instant(each) for each in (self.night_from, self.night_to)))
+
+    @property
+    def older(self) -> list[dict[str, object]]:
+        """Return the findings of nights before this one."""
+        return [each for each in self.others if str(each["from_ts"] or "") < (self.night_from or "")]
+
+    def reaches(self, severity: str | None) -> bool:
+        """Return whether a finding of the night that is not muted has at least this severity."""
         if severity is None:
             return False
-        asked = [f for f in self.findings if f["finding_id"] not in muted]
+        asked = [f for f in self.findings if f.get("muted_until_ts") is None]
         return any(WORST_FIRST.index(str(f["severity"])) <= WORST_FIRST.index(severity) for f in asked)
 
 
-def outcome_of(warehouse: Warehouse, cluster: str, since: dt.date | None = None) -> Outcome:
-    """Read the outcome of the days since ``since``; of all days if it is None. Instants are ISO 8601 in UTC."""
-    here = Window(warehouse, cluster, since).read
+def outcome_of(
+    warehouse: Warehouse,
+    cluster: str,
+    since: dt.date | None = None,
+    night: Night | None = None,
+    mutes: Sequence[Mute] = (),
+) -> Outcome:
+    """Read the outcome of a night, and other findings since ``since``; of all days if it is None.
+
+    Without a ``night``, all these days are the night. ``mutes`` are those that hold. Instants are ISO 8601 in UTC.
+    """
     outcome = Outcome(cluster, since=None if since is None else str(since))
     ends = pl.col("first_ts").min(), pl.col("last_ts").max()
-    by_status = here("bronze.source_file").group_by("status").agg(pl.len(), *ends).sort("status").collect()
-    outcome.files = dict(by_status.select("status", "len").rows())
-    first, last = by_status.select(pl.col("first_ts").min(), pl.col("last_ts").max()).row(0)
-    outcome.first_ts, outcome.last_ts = (
-        None if ts is None else str(_plain(ts.replace(tzinfo=None))) for ts in (first, last)
-    )
+    files = Window(warehouse, cluster, since).read("bronze.source_file")
+    outcome.first_ts, outcome.last_ts = map(_text, files.select(*ends).collect().row(0))
+    until = None
+    first_day = since
+    if night is not None:
+        outcome.night_from, outcome.night_to = _text(night.first), _text(night.last)
+        first_day, until = night.first.date(), night.until
+        since = None if since is None else min(since, first_day)
+    here = Window(warehouse, cluster, first_day, until).read
+    by_status = here("bronze.source_file").group_by("status").len().sort("status").collect()
+    outcome.files = dict(by_status.rows())
     outcome.quarantined = _count(here("bronze.quarantine"))
     decided = here("gold.judgement").group_by("decision", "judgement").agg(pl.col("decisions").sum())
     for table, word, decisions in decided.sort("decision", "judgement").collect().rows():
         outcome.judgements.setdefault(table, {})[word] = decisions
-    findings = of_last_day(here("gold.finding"), "finding_id").drop("cluster", "day")
-    outcome.findings = _listed(findings.sort(place_among("severity", WORST_FIRST), "from_ts", "kind", "finding_id"))
-    covered = coverage(warehouse, cluster, since)
+    every = of_last_day(Window(warehouse, cluster, since).read("gold.finding"), "finding_id").drop("cluster", "day")
+    findings = every.sort(place_among("severity", WORST_FIRST), "from_ts", "kind", "finding_id").collect()
+    times = findings.select("finding_id", "from_ts", "to_ts").iter_rows()
+    for row, each in zip(plain_rows(findings), times, strict=True):
+        is_here = night is None or night.has(*each)
+        (outcome.findings if is_here else outcome.others).append(_plain_row(row))
+    outcome.findings, outcome.others = (
+        [*map(_plain_row, marked(rows, mutes))] for rows in (outcome.findings, outcome.others)
+    )
+    covered = coverage(warehouse, cluster, first_day, until)
     outcome.coverage, outcome.helps = [_covered(each) for each in covered], most_helpful(covered)
     outcome.verdict, outcome.level = verdict(outcome.findings, covered), level(outcome.findings, covered)
     results = here("gold.validation_result")
     outcome.expectations = _count(results)
     failed = results.filter(~pl.col("passed")).with_columns(pl.col("day").cast(pl.String))
-    outcome.failed_expectations = _listed(failed.sort("day", "table_name", "expectation", "arguments"))
+    broken = failed.sort("day", "table_name", "expectation", "arguments").collect()
+    outcome.failed_expectations = [*map(_plain_row, plain_rows(broken))]
     return outcome
 
 
@@ -101,8 +140,12 @@ def _count(rows: pl.LazyFrame) -> int:
     return int(rows.select(pl.len()).collect().item())
 
 
-def _listed(rows: pl.LazyFrame) -> list[dict[str, object]]:
-    return [{k: _plain(v) for k, v in row.items()} for row in plain_rows(rows.collect())]
+def _plain_row(row: Mapping[str, object]) -> dict[str, object]:
+    return {name: _plain(value) for name, value in row.items()}
+
+
+def _text(ts: dt.datetime | None) -> str | None:
+    return None if ts is None else str(_plain(ts))
 
 
 def kept_outcome(path: str, state: str) -> Outcome | None:
@@ -119,4 +162,6 @@ def _plain(value: object) -> object:
         return [_plain(each) for each in value]
     if isinstance(value, dict):
         return {name: _plain(each) for name, each in value.items() if each is not None}
-    return value.isoformat(timespec="milliseconds") + "Z" if hasattr(value, "isoformat") else value
+    if isinstance(value, dt.datetime):
+        return value.replace(tzinfo=None).isoformat(timespec="milliseconds") + "Z"
+    return value.isoformat() if isinstance(value, dt.date) else value

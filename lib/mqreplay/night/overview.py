@@ -14,16 +14,18 @@ from mqreplay.lake.small_file import read_json, write_json, write_text
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.night.failures import Failure
 from mqreplay.night.page_path import index_path, page_name, page_path
+from mqreplay.night.reported import Reported
 from mqreplay.report.overview import ClusterRow, build_overview, judged_days, overview
 from mqreplay.settings_sections import ReportSettings
 
 
 @dataclass
 class LastRuns:
-    """When each cluster was run last, why it failed, and the recordings that failed in the last run."""
+    """When each cluster was run last, why it failed, what was reported of it, and recordings that failed last."""
 
     clusters: dict[str, dict[str, str | None]] = field(default_factory=dict)
     recordings: list[tuple[str, str]] = field(default_factory=list)
+    reported: dict[str, Reported] = field(default_factory=dict)
 
     @classmethod
     def of(cls, root: str) -> LastRuns:
@@ -31,11 +33,12 @@ class LastRuns:
         try:
             found = read_json(index_path(root, "json"))
             clusters = {str(name): {str(k): v for k, v in run.items()} for name, run in found["clusters"].items()}
-            return cls(clusters, [(str(name), str(reason)) for name, reason in found["recordings"]])
+            reported = {name: Reported.of(each) for name, each in found.get("reported", {}).items()}
+            return cls(clusters, [(str(name), str(reason)) for name, reason in found["recordings"]], reported)
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return cls()
 
-    def note(self, root: str, now: dt.datetime, done: Iterable[str], failed: Iterable[Failure]) -> None:
+    def note(self, now: dt.datetime, done: Iterable[str], failed: Iterable[Failure]) -> None:
         """Note a run that ends at ``now``: the clusters that are done, and what failed."""
         self.recordings = [(each.name, each.reason) for each in failed if each.what == "recording"]
         reasons = {each.name: each.reason for each in failed if each.what == "cluster"}
@@ -43,11 +46,19 @@ class LastRuns:
             self.clusters[cluster] = {"run": now.isoformat(timespec="seconds"), "failure": None}
         for cluster, reason in reasons.items():
             self.clusters[cluster] = {"run": now.isoformat(timespec="seconds"), "failure": reason}
-        write_json(index_path(root, "json"), {"clusters": self.clusters, "recordings": self.recordings})
+
+    def write(self, root: str) -> None:
+        """Write the file."""
+        reported = {name: each.as_dict() for name, each in self.reported.items()}
+        write_json(
+            index_path(root, "json"),
+            {"clusters": self.clusters, "recordings": self.recordings, "reported": reported},
+        )
 
     def forget(self, cluster: str) -> None:
         """Forget a cluster that has no recording left."""
         self.clusters.pop(cluster, None)
+        self.reported.pop(cluster, None)
 
 
 def write_overview(warehouse: Warehouse, runs: LastRuns, shown: ReportSettings) -> str:
@@ -80,8 +91,8 @@ def _row(warehouse: Warehouse, cluster: str, days: frozenset[dt.date], run: dict
         kept["level"],
         kept["verdict"],
         Counter(finding["severity"] for finding in kept["findings"]),
-        _instant(kept.get("first_ts")),
-        _instant(kept.get("last_ts")),
+        _instant(kept.get("night_from")),
+        _instant(kept.get("night_to")),
         [each["name"] for each in kept["coverage"] if each["state"] == "not judged"],
         len(kept["failed_expectations"]),
         base.last_run,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Sequence
 from dataclasses import replace
 
 from mqreplay.lake.warehouse import Warehouse
@@ -10,6 +11,7 @@ from mqreplay.language.language import ENGLISH
 from mqreplay.moment.instant import Recorded
 from mqreplay.moment.night_states import night_states
 from mqreplay.night.anonymise.warehouse import AnonymisedWarehouse
+from mqreplay.night.notify.mutes import Mute, mark_text, marked
 from mqreplay.report.collect import collect
 from mqreplay.report.data import ReportData
 from mqreplay.report.pictures.night import recorded_nights
@@ -18,17 +20,26 @@ from mqreplay.report.pictures.night import recorded_nights
 def anonymised_data(
     tables: AnonymisedWarehouse, cluster: str, since: dt.date | None = None, lang: str = ENGLISH
 ) -> ReportData:
-    """Read what the page of a cluster needs, with replaced names. ``cluster`` is the real name."""
+    """Read what the page of a cluster needs, with replaced names. ``cluster`` is the real name.
+
+    It does not say what is muted: who did it, and why, are words of people.
+    """
     return replace(page_data(tables, tables.anonymised(cluster), since, lang), is_anonymised=True)
 
 
-def page_data(warehouse: Warehouse, cluster: str, since: dt.date | None = None, lang: str = ENGLISH) -> ReportData:
+def page_data(
+    warehouse: Warehouse,
+    cluster: str,
+    since: dt.date | None = None,
+    lang: str = ENGLISH,
+    mutes: Sequence[Mute] = (),
+) -> ReportData:
     """Read what the page of a cluster needs of the days from ``since`` on; of all days if it is None.
 
-    ``lang`` is the language of the page, one of LANGUAGES.
+    ``lang`` is the language of the page, one of LANGUAGES; ``mutes`` are those that hold.
     """
     nights = recorded_nights(warehouse, cluster)
-    if not nights:
-        return collect(warehouse, cluster, since, lang=lang)
-    states = night_states(Recorded(warehouse, cluster, nights[-1].first, nights[-1].last))
-    return collect(warehouse, cluster, since, states, lang)
+    states = night_states(Recorded(warehouse, cluster, nights[-1].first, nights[-1].last)) if nights else None
+    data = collect(warehouse, cluster, since, states, lang)
+    notes = {row["finding_id"]: text for row in marked(data.findings, mutes) if (text := mark_text(row))}
+    return replace(data, mutes=notes)

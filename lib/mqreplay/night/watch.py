@@ -28,6 +28,7 @@ from mqreplay.night.failures import Failure
 from mqreplay.night.figures import Sample, lag_figures, watch_figures
 from mqreplay.night.live_window import Judged, LiveWindow
 from mqreplay.night.nightly import run
+from mqreplay.night.notify.mutes import valid_mutes
 from mqreplay.night.open_findings import (
     WRITTEN_EVERY,
     read_findings,
@@ -163,7 +164,8 @@ class Watch:
         if known.must_write(now):
             self._write(cluster, known, now)
         count = sum(one.is_open for one in known.findings)
-        figures = watch_figures(cluster, known.findings, last)
+        mutes = valid_mutes(Warehouse(self.root), cluster, now) if self.measures_lag else ()
+        figures = watch_figures(cluster, known.findings, last, mutes)
         if judged is not None and self.measures_lag:
             figures += lag_figures(self._window.recorded(judged))
         issues = {} if judged is None else _issues_of_opened(changes, judged.found.known_issues.to_dicts())

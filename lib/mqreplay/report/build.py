@@ -23,7 +23,7 @@ from mqreplay.report.data import CAP, MOST_FINDINGS, ReportData
 from mqreplay.report.finding_tree import nested
 from mqreplay.report.known_issue import known_issue_text
 from mqreplay.report.place_anchor import Place
-from mqreplay.report.text import clock, instant, iso, lasting, next_second, number, span, visible, with_code
+from mqreplay.report.text import clock, dates, instant, iso, lasting, next_second, number, span, visible, with_code
 from mqreplay.report.verdict import level, verdict
 from mqreplay.severity import WORST_FIRST
 
@@ -71,6 +71,9 @@ def build_report(data: ReportData) -> str:
         "judged": sum(each.judged for each in data.coverage),
         "undetermined": sum(each.undetermined for each in data.coverage),
         "day": one_day(data),
+        "dates": dates(
+            max(filter(None, (data.first_ts and data.first_ts.date(), data.since)), default=None), data.last_ts
+        ),
         "recorded": f"{clock(data.first_ts)} – {clock(data.last_ts, data.first_ts)}",
         "lasted": lasting(data.first_ts, data.last_ts, words),
         "failed": failed,

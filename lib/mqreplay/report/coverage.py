@@ -140,12 +140,14 @@ class Coverage:
         return f"no record of {listed([label_of(kind) for kind in self.missing])}" if self.missing else ""
 
 
-def coverage(warehouse: Warehouse, cluster: str, since: dt.date | None = None) -> list[Coverage]:
-    """Return what was judged of each kind of decision since a day (None: on all days), in the order of DECISION_KINDS.
+def coverage(
+    warehouse: Warehouse, cluster: str, since: dt.date | None = None, until: dt.date | None = None
+) -> list[Coverage]:
+    """Return what was judged of each kind of decision from a day to another, in the order of DECISION_KINDS.
 
-    Kinds without any are in it, too.
+    None: all days. Kinds without any are in it, too.
     """
-    here = Window(warehouse, cluster, since).read
+    here = Window(warehouse, cluster, since, until).read
     if not warehouse.exists("gold.judgement"):  # ingested, but not replayed
         return [
             Coverage(decision_kind.decision, decision_kind.one, decision_kind.many) for decision_kind in DECISION_KINDS

@@ -46,8 +46,9 @@ class ReportData:
     is shown; None: all are. ``states`` is the state at each instant of the night as JSON, ``parts`` are its groups,
     brokers and topics, ``commands`` has those of mqreplay that concern a finding, by its id. ``of_cluster`` is
     the option of commands that names the cluster, where the warehouse has several. ``known_issues`` are rows of
-    gold.known_issue. ``lang`` is the language of the page, one of LANGUAGES: pictures, parts, states and texts of
-    evidence are made in it. ``is_anonymised``: names are replaced, and the page says so.
+    gold.known_issue; ``mutes`` says of findings that are muted until when and why, by id. ``lang`` is the language of
+    the page, one of LANGUAGES: pictures, parts, states and texts of evidence are made in it. ``is_anonymised``: names
+    are replaced, and the page says so.
     """
 
     cluster: str
@@ -65,6 +66,7 @@ class ReportData:
     commands: dict[str, list[str]] = field(default_factory=dict)
     of_cluster: str = ""
     known_issues: list[Row] = field(default_factory=list)
+    mutes: dict[str, str] = field(default_factory=dict)
     judgements: list[Row] = field(default_factory=list)
     breaks: Listing = field(default_factory=Listing)
     gaps: Listing = field(default_factory=Listing)

@@ -66,6 +66,17 @@ def clock(value: dt.datetime | None, other: dt.datetime | None = None) -> str:
     return value.strftime("%H:%M:%S" if other is not None and other.date() == value.date() else "%Y-%m-%d %H:%M:%S")
 
 
+def dates(first: dt.date | None, last: dt.date | None) -> str:
+    """Return the days from one instant or day to another; empty if one is not known.
+
+    >>> dates(dt.date(2026, 11, 20), dt.datetime(2026, 11, 21, 2)), dates(None, None)
+    ('2026-11-20 – 2026-11-21', '')
+    """
+    if first is None or last is None:
+        return ""
+    return " – ".join(dict.fromkeys(f"{day:%Y-%m-%d}" for day in (first, last)))
+
+
 def next_second(value: dt.datetime) -> dt.datetime:
     """Return the first whole second that is not before an instant: what begins at the instant is seen then.
 

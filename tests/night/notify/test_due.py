@@ -84,6 +84,13 @@ def test_an_open_finding_that_is_no_longer_found_is_closed():
     assert asked(before=sent(Notice(OPENED, OPEN)), since=NOON + dt.timedelta(days=1)) == []
 
 
+def test_an_older_finding_has_no_first_message():
+    assert due([OPEN, ENDED], [], lambda alert: False, None, {"b2"}) == []
+    assert [one.alert for one in due([OPEN], [], lambda alert: False, None, {"a1"})] == [OPEN]
+    before = sent(Notice(OPENED, OPEN))
+    assert [one.what for one in due([ENDED], before, lambda alert: False, None, set())] == [CLOSED]
+
+
 def test_what_is_muted_is_sent_when_the_mute_is_over():
     assert asked(OPEN, muted="a1") == []
     assert [one.what for one in asked(OPEN)] == [OPENED]

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import argparse
 import datetime as dt
+import json
 import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 
@@ -15,11 +17,16 @@ from mqreplay.cli.command_line import main
 from mqreplay.cli.notify import Notifier
 from mqreplay.errors import InputError
 from mqreplay.findings.opened import Change, OpenFinding
+from mqreplay.findings.shape import PLACE
 from mqreplay.lake.row_filter import RowFilter
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.night.notify import channel
+from mqreplay.night.notify.alert import Alert
 from mqreplay.night.notify.channel import channels_of
+from mqreplay.night.notify.notify import notify
 from mqreplay.night.open_findings import write_findings
+from mqreplay.night.overview import LastRuns
+from mqreplay.night.reported import Reported
 from mqreplay.night.watch import ClusterRound, RoundDone
 from mqreplay.settings import Settings
 from night.notify.hook import hook
@@ -108,6 +115,24 @@ def test_a_service_that_does_not_answer_gets_the_messages_in_the_next_run(root, 
         assert len(server.got) == len(noted(root)) > 0
 
 
+def test_a_message_that_was_not_taken_is_sent_after_the_next_night(tmp_path):
+    root, now = str(tmp_path), dt.datetime.now(dt.UTC)
+    alert = Alert("a1", "stuck_queue", "critical", (None,) * len(PLACE), now, now, True, "It stood still.", "")
+    with hook() as server:
+        channels = channels_of([f"json://{server.address}/"], [])
+
+        def send(*opening: str) -> int:
+            return notify(root, Settings().notify, channels, "c", [alert], None, opening=opening).messages
+
+        runs = LastRuns(reported={"c": Reported()})
+        runs.write(root)
+        server.status = 503
+        assert send("a1") == 0
+        server.status = 200
+        assert [send(), send()] == [1, 0]
+    assert LastRuns.of(root).reported["c"].unsent == frozenset()
+
+
 def test_one_message_counts_those_beyond_the_limit(root, tmp_path):
     conf = tmp_path / "conf.toml"
     conf.write_text('[notify]\nmessages = 1\nseverity = "info"\n')
@@ -159,6 +184,39 @@ def test_an_acknowledged_finding_has_no_message(root, capsys):
         assert run(root, "--notify", f"json://{server.address}/") == 0
         assert all(critical[:8] not in body["message"] for _, body in server.got)
         assert server.got != []
+
+
+def test_an_acknowledged_finding_is_marked_everywhere(root, tmp_path, capsys):
+    critical = Warehouse(root).read("gold.finding").filter(severity="critical").collect()["finding_id"][0]
+    assert main(["acknowledge", critical[:8], "--reason", "OPS-1", "--warehouse", root]) == 0
+
+    def printed(*words: str) -> str:
+        capsys.readouterr()
+        assert main([*words, "--warehouse", root]) == 0
+        return capsys.readouterr().out
+
+    assert re.search(r"Muted\s+until .*OPS-1", printed(*WORDS, "--metrics", str(tmp_path / "m.prom")), re.DOTALL)
+    (night,) = json.loads(printed(*WORDS, "--json"))["clusters"]
+    of_night = {row["finding_id"]: row["muted_reason"] for row in night["findings"]}
+    of_findings = {
+        row["finding_id"]: row["muted_reason"] for row in json.loads(printed("findings", "--json"))["findings"]
+    }
+    marks = dict.fromkeys(of_night) | {critical: "OPS-1"}
+    assert of_night == of_findings == marks
+    page = Path(night["report"]).read_text(encoding="utf-8")
+    assert page.count("Muted until") == 1
+    metrics = (tmp_path / "m.prom").read_text()
+    assert sum('severity="critical"' in line and 'muted="true"' in line for line in metrics.splitlines()) == 1
+    suites = ElementTree.fromstring(printed("findings", "--format", "junit"))
+    assert int(suites.attrib["failures"]) == sum(
+        row["severity"] != "info" and row["finding_id"] != critical for row in night["findings"]
+    )
+    (run_,) = json.loads(printed("findings", "--format", "sarif"))["runs"]
+    assert [one["partialFingerprints"]["findingId/v1"] for one in run_["results"] if "suppressions" in one] == [
+        critical
+    ]
+    assert "OPS-1" in printed("findings", "--format", "md")
+    assert "OPS-1" in printed("findings", "--format", "csv")
 
 
 def test_a_round_of_watch_sends_what_opens_and_what_closes(root):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from mqreplay.night.notify.alert import Alert, Known
@@ -39,18 +39,24 @@ def due(
     sent: Iterable[Sent],
     is_quiet: Callable[[Alert], bool],
     known_since: dt.datetime | None = None,
+    opening: Collection[str] | None = None,
 ) -> list[Notice]:
     """Return the messages that are due, the most severe first, then by time.
 
     ``sent`` is what the channel got before, ``is_quiet`` says which findings are muted or below the least severity.
     A finding that was sent as open and is no longer found is closed, if it began at ``known_since`` or later: what
-    began before is not among ``alerts``. A finding that follows from one of the same run goes into its message, unless
-    it is more severe.
+    began before is not among ``alerts``. ``opening`` are the ids of findings that may have a first message, those of
+    the night; None: all may. A finding that follows from one of the same run goes into its message, unless it is more
+    severe.
     """
     last = _last(sent)
     matched = [(alert, _matching(alert, last)) for alert in alerts]
     found = [
-        notice for alert, before in matched if not is_quiet(alert) and (notice := _notice(alert, before)) is not None
+        notice
+        for alert, before in matched
+        if not is_quiet(alert)
+        and (before is not None or opening is None or alert.finding_id in opening)
+        and (notice := _notice(alert, before)) is not None
     ]
     met = {before.finding_id for _, before in matched if before is not None}
     gone = [

@@ -14,10 +14,12 @@ from mqreplay.lake.journal import Journal
 from mqreplay.lake.lock import warehouse_lock
 from mqreplay.lake.row_filter import RowFilter
 from mqreplay.lake.warehouse import Warehouse
-from mqreplay.night.notify.alert import Alert, of_night
+from mqreplay.night.notify.alert import Alert, instant, of_night
+from mqreplay.printable import printable
 
 TABLE: Final = "gold.mute"
 PATTERNS: Final = ("consumer_group", "topic", "broker_name")
+MARKS: Final = ("muted_until_ts", "muted_by", "muted_reason")  # of a finding that is muted; else null
 
 
 @dataclass(frozen=True)
@@ -74,14 +76,33 @@ def muting(mutes: Iterable[Mute], alert: Alert, now: dt.datetime) -> Mute | None
     return max(found, key=lambda mute: mute.until_ts, default=None)
 
 
-def muted_in(
-    warehouse: Warehouse, cluster: str, findings: Iterable[Mapping[str, Any]], now: dt.datetime
-) -> dict[str, Mute]:
-    """Return what mutes findings of a cluster at an instant, by finding_id; ``findings``: rows of gold.finding."""
-    mutes = read_mutes(warehouse, cluster)
+def valid_mutes(warehouse: Warehouse, cluster: str, now: dt.datetime) -> list[Mute]:
+    """Return the mutes of a cluster that hold at an instant."""
+    return [mute for mute in read_mutes(warehouse, cluster) if mute.holds(now)]
+
+
+def marked(findings: Sequence[Mapping[str, Any]], mutes: Sequence[Mute]) -> list[dict[str, Any]]:
+    """Return rows of gold.finding with MARKS, which say until when, by whom and why one of the mutes covers them."""
     alerts = of_night(findings, None, {}) if mutes else []
-    found = {alert.finding_id: muting(mutes, alert, now) for alert in alerts}
-    return {finding_id: mute for finding_id, mute in found.items() if mute is not None}
+    by_id = {
+        one.finding_id: max(found, key=lambda mute: mute.until_ts)
+        for one in alerts
+        if (found := [mute for mute in mutes if mute.covers(one)])
+    }
+    rows = []
+    for finding in findings:
+        mute = by_id.get(finding["finding_id"])
+        values = (None, None, None) if mute is None else (mute.until_ts, mute.by_user, mute.reason)
+        rows.append({**finding, **dict(zip(MARKS, values, strict=True))})
+    return rows
+
+
+def mark_text(row: Mapping[str, Any]) -> str:
+    """Return what the marks of a row say, in English; empty for a finding that is not muted."""
+    until = instant(row.get("muted_until_ts"))
+    if until is None:
+        return ""
+    return f"Muted until {until:%Y-%m-%d %H:%M} UTC by {row['muted_by']}: {printable(row['muted_reason'])}."
 
 
 def write_mutes(warehouse: Warehouse, cluster: str, mutes: Sequence[Mute]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from mqreplay.lake.journal import Journal
@@ -12,10 +12,12 @@ from mqreplay.lake.warehouse import Warehouse
 from mqreplay.language.language import Language, in_english
 from mqreplay.night.notify.alert import Alert
 from mqreplay.night.notify.channel import Channel, channels_of
-from mqreplay.night.notify.due import Notice, due
+from mqreplay.night.notify.due import OPENED, Notice, due
 from mqreplay.night.notify.message import Source
-from mqreplay.night.notify.mutes import muting, read_mutes
+from mqreplay.night.notify.mutes import muting, valid_mutes
 from mqreplay.night.notify.sent import read_sent, write_sent
+from mqreplay.night.overview import LastRuns
+from mqreplay.night.reported import Reported
 from mqreplay.settings import NotifySettings
 from mqreplay.severity import SEVERITIES
 
@@ -44,12 +46,13 @@ def notify(
     alerts: Sequence[Alert],
     page: str | None,
     known_since: dt.datetime | None = None,
+    opening: Collection[str] | None = None,
     words: Language | None = None,
 ) -> Notified:
     """Send what is due to each channel, under the warehouse's lock, so that no message is sent twice.
 
-    A message that a channel does not take is due again in the next run. ``known_since``: see due(). ``words``: the
-    language of the messages. Raises WarehouseLocked.
+    A message that a channel does not take is due again in the next run. ``known_since`` and ``opening``: see due().
+    ``words``: the language of the messages. Raises WarehouseLocked.
     """
     warehouse = Warehouse(root)
     source = Source(cluster, root, page, {alert.finding_id: alert for alert in alerts}, words or in_english())
@@ -57,21 +60,29 @@ def notify(
     messages, failed = 0, []
     with warehouse_lock(root):
         Journal(warehouse).recover(lambda _: None)
-        mutes = [mute for mute in read_mutes(warehouse, cluster) if mute.holds(now)]
+        mutes = valid_mutes(warehouse, cluster, now)
+        runs, unsent = LastRuns.of(root), set[str]()
+        reported = runs.reported.get(cluster, Reported())
+        opening = None if opening is None else {*opening, *reported.unsent}
         least = SEVERITIES.index(settings.severity)
 
         def is_quiet(alert: Alert) -> bool:
             return alert.rank < least or muting(mutes, alert, now) is not None
 
         for channel in channels:
-            found = due(alerts, read_sent(warehouse, cluster, channel.name), is_quiet, known_since)
+            found = due(alerts, read_sent(warehouse, cluster, channel.name), is_quiet, known_since, opening)
             taken, why = _send(channel, found, source, settings.messages)
             if taken:
                 write_sent(warehouse, cluster, channel.name, taken, now)
             messages += len(taken)
             if why is not None:
+                left = (one for one in found[len(taken) :] if one.what == OPENED)
+                unsent.update(alert.finding_id for one in left for alert in one.alerts)
                 count = len(found) - len(taken)
                 failed.append(f"{cluster}: {count} messages to {channel.name} are due again in the next run: {why}")
+        if opening is not None and unsent != reported.unsent:
+            reported.unsent = frozenset(unsent)
+            runs.write(root)
     return Notified(messages, tuple(failed))
 
 
