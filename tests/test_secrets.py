@@ -23,8 +23,15 @@ URIS = [
     f"https://{SECRET.replace('/', '')}@host/rec",
     f"abfss://night@account/rec?sv=1&sig={SECRET}",
     f"https://host/rec?X-Amz-Signature={SECRET}&x=1",
+    f"s3a://{SECRET.replace('/', '')}@bucket/rec",
+    f"gs://{SECRET.replace('/', '')}@bucket/rec",
+    f"https://host/rec#{SECRET}",
+    f"https://host/rec#access_token={SECRET}",
+    f"s3://AKIA:a#{SECRET}@bucket/rec",
+    f"mailto:u:{SECRET}@host",
 ]
 PLAIN = ["hdfs://namenode:9000/a@b", "abfss://night@account.dfs.core.windows.net/x", "s3://bucket/x", "spark://m:7077"]
+PLAIN += ["wasbs://night@account/x", "10.0.0.1@4711#5:6", "12:30:05 a@b", "broker-a:10911 of g@t"]
 
 
 def _of_settings(text: str) -> Callable[[Path], str]:

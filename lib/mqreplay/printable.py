@@ -13,9 +13,11 @@ from collections.abc import Callable
 from typing import Any
 
 SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
-# What follows the scheme of a URI up to "@": KEY:SECRET, where a secret may contain "/"; HTTP takes a token alone, too.
+# What follows the scheme of a URI up to "@": KEY:SECRET, where a secret may contain "/", also without "//"; or a token.
 KEY_AND_SECRET = re.compile(r"(://[^/\s:@'\"]*:)(?!\d+/)[^\s'\"]*@")
-TOKEN_OF_HTTP = re.compile(r"(\bhttps?://)[^/\s:@'\"]+@", re.IGNORECASE)
+WITHOUT_SLASHES = re.compile(r"(\b[a-z][a-z\d+.\-]*:(?!//)[\w.+%\-]*:)[^\s'\"]+@", re.IGNORECASE)
+TOKEN = re.compile(r"((?<![a-z\d+.\-])(?!abfss?:|wasbs?:)[a-z][a-z\d+.\-]*://)[^/\s:@'\"]+@", re.IGNORECASE)
+FRAGMENT = re.compile(r"(://[^\s'\"#]*#)[^\s'\"]+")
 SECRET_PARAMETER = re.compile(
     r"([?&][\w.\-]*(?:password|passwd|secret|token|credential|signature|sig|key)[\w.\-]*=)[^&\s'\"]+", re.IGNORECASE
 )
@@ -43,10 +45,11 @@ def without_secrets(text: str) -> str:
     >>> without_secrets("s3://AKIA:ab/c@bucket/x is refused; https://t0ken@host/?sig=ab&x=1 abfss://night@me/x")
     's3://AKIA:***@bucket/x is refused; https://***@host/?sig=***&x=1 abfss://night@me/x'
     """
-    if "://" not in text:
+    if ":" not in text:
         return text
-    text = TOKEN_OF_HTTP.sub(r"\1***@", KEY_AND_SECRET.sub(r"\1***@", text))
-    return SECRET_PARAMETER.sub(r"\1***", text)
+    for secret in (KEY_AND_SECRET, WITHOUT_SLASHES, TOKEN):
+        text = secret.sub(r"\1***@", text)
+    return FRAGMENT.sub(r"\1***", SECRET_PARAMETER.sub(r"\1***", text))
 
 
 def scheme_alone(address: str) -> str:
