@@ -256,7 +256,7 @@ def _may_be(answer: int, min_offset: int | None) -> bool:
 
 def _stored(case: Mapping[str, Any]) -> str:
     if case["stored_code"] != SUCCESS:
-        return "a client since 5.0 takes no queue of which it cannot read the stored offset"
+        return "a client since 5.0 does not take a queue if it cannot read its stored offset"
     if case["had_offset"] is False:
         return "no stored offset, but a queue with its first message in memory: the broker answered 0"
     return "the stored offset"

@@ -76,8 +76,8 @@ BROKER_MOVED = FindingKind(
     name="broker_moved",
     find=find_new_masters,
     meaning="A master was started again at another address, with its store. Clients go on asking the old address until"
-    " they get their routes again, after 30 s at most; whatever names the address itself, such as a firewall or"
-    " `mqadmin -b`, still has the old one.",
+    " they get their routes again, after 30 s at most. Firewalls and commands such as `mqadmin -b` that name the"
+    " address still have the old one.",
     rule="The name servers list broker id 0 of a broker name at an address that no broker of this name had before; the"
     " old address answers no more, and the commit log goes on. If its end is not known, the host is the same.",
     follows="BrokerController#registerBrokerAll, MQClientInstance#startScheduledTask",

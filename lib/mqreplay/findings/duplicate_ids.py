@@ -29,7 +29,9 @@ DUPLICATE_CLIENT_ID = FindingKind(
         "A broker listed a client id more than once in a group that shares queues, or knew it at several addresses,"
         " longer than lists take to spread, and it cannot be a connection that the broker has not closed yet: it lasted"
         " for more than 135 s, clients with this id named two start times, or a client with this id answered all polls"
-        " from before the second connection until 60 s after it, so that it never had to connect again."
+        " from before the second connection until 60 s after it, so that it never had to connect again. Repeats that"
+        " one broker alone lists within 135 s of its own outage, and no longer than 270 s after it, are old"
+        " connections, unless clients named two start times."
     ),
     follows="ConsumerGroupInfo#getAllClientId, ClientConfig#buildMQClientId",
     advice=(

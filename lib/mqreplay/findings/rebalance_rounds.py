@@ -26,8 +26,8 @@ REBALANCE_STORM = FindingKind(
     " messages that were not committed yet are delivered twice. A deployment restarts each consumer once; here the"
     " same hosts join again and again, or queues move though nobody joined or left.",
     rule="Within an hour one host joined the group storm_rebalances times for each of its processes, or queues got"
-    " another owner at so many times while nobody joined or left. Joins soon after the start of the recording do not"
-    " count.",
+    " another owner at so many times while nobody joined or left. The group has at least storm_rebalances rounds or"
+    " joins. Joins soon after the start of the recording do not count.",
     follows="RebalanceImpl#doRebalance; ConsumerManager#doChannelCloseEvent",
     advice="Find out why the clients leave: a process that is restarted (its own log, `kubectl get pods`, the memory"
     " limit), a full garbage collection longer than the channel lives, a network that closes idle connections"

@@ -54,7 +54,7 @@ def drain_time(recorded: Recorded, group: str, at: dt.datetime) -> pl.DataFrame:
 
 
 def _produced(recorded: Recorded, at: dt.datetime, queues: pl.DataFrame) -> pl.DataFrame:
-    """Return the messages per second that each topic stored lately: topic, produced; null if an end is not known."""
+    """Return the messages per second stored in each topic within RECENT: topic, produced; null if an end is unknown."""
     by_queue = stored_rates(ends_between(recorded, at - RECENT, at)).rename({"stored": "produced"})
     joined = queues.select(QUEUE).unique().join(by_queue, QUEUE, how="left")
     known = pl.col("produced").is_not_null().all()
@@ -62,7 +62,7 @@ def _produced(recorded: Recorded, at: dt.datetime, queues: pl.DataFrame) -> pl.D
 
 
 def _finished(recorded: Recorded, group: str, at: dt.datetime, queues: pl.DataFrame) -> pl.DataFrame:
-    """Return the messages per second by which offsets of each topic advanced lately: topic, finished."""
+    """Return the messages per second that the group finished in each topic within RECENT: topic, finished."""
     before = queues_at(recorded, at - RECENT, group).select(*QUEUE, before="committed")
     advance = (pl.col("committed") - pl.col("before")).clip(0).sum() / RECENT.total_seconds()
     return queues.join(before, QUEUE).drop_nulls(["committed", "before"]).group_by("topic").agg(finished=advance)

@@ -21,7 +21,7 @@ RESET: dict[str, pl.DataType] = {
     "old": pl.Int64(),
     "new": pl.Int64(),
     "moved": pl.Int64(),
-    "again": pl.Int64(),  # messages delivered again; at most so many if ``bounded``, else at least
+    "again": pl.Int64(),  # messages delivered again: the most if ``bounded``, else the least
     "pulled_back": pl.Boolean(),  # the offset was set ahead, but the client that pulled was further ahead
     "answered": pl.Boolean(),
     "recorded": pl.Boolean(),  # a request or an answer of a broker says so; else concluded from the offset alone
