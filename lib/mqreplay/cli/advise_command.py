@@ -70,12 +70,12 @@ def _print_json(found: Advised) -> None:
 
 def _print(found: Advised, where: str) -> None:
     """Print text. ``where``: the options that name the cluster and the warehouse, for commands to copy."""
-    from rich.console import Console
     from rich.text import Text
 
+    from mqreplay.cli.terminal import text_console
     from mqreplay.printable import printable
 
-    console = Console(highlight=False, force_jupyter=False)
+    console = text_console()
 
     def say(line: str, style: str = "") -> None:
         console.print(Text(printable(line.rstrip()), style), soft_wrap=True)

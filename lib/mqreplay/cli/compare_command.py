@@ -72,12 +72,12 @@ def _day(text: str, judged: list[dt.date]) -> dt.date:
 
 
 def _print(found: Comparison) -> None:
-    from rich.console import Console
     from rich.text import Text
 
+    from mqreplay.cli.terminal import text_console
     from mqreplay.printable import printable
 
-    console = Console(highlight=False, force_jupyter=False)
+    console = text_console()
     console.print(Text.assemble((printable(found.cluster), "bold"), f" {found.before} and {found.after}"))
     for row in found.findings.iter_rows(named=True):
         word, colour = MARKS[row["change"]]

@@ -17,7 +17,7 @@ from mqreplay.cli.estate_lines import padded
 from mqreplay.cli.evidence_text import of_total, print_evidence
 from mqreplay.cli.explanation import Explanation, explain
 from mqreplay.cli.page_line import print_page
-from mqreplay.cli.terminal import COLOURS, note_interruption
+from mqreplay.cli.terminal import COLOURS, note_interruption, text_console
 from mqreplay.cli.time_span import time_span
 from mqreplay.errors import InputError
 from mqreplay.language.language import Language, in_english
@@ -90,7 +90,7 @@ def print_explained(explanation: Explanation, limit: int, words: Language | None
     ``limit``: the rows of evidence that were asked for, at most.
     """
     words = words or in_english()
-    console = Console(highlight=False, force_jupyter=False)
+    console = text_console()
     watch = explanation.watch
     console.print(_head(explanation.finding, words, is_open=explanation.is_open), soft_wrap=True)
     say = partial(_say, console, words)

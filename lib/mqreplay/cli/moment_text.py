@@ -12,7 +12,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from mqreplay.cli.terminal import COLOURS
+from mqreplay.cli.terminal import COLOURS, text_console
 from mqreplay.cli.time_span import time_span
 from mqreplay.moment.state import State
 from mqreplay.printable import printable
@@ -23,7 +23,7 @@ UP = {True: ("up", "green"), False: ("DOWN", "bold red"), None: (UNKNOWN, "dim")
 
 def print_state(state: State, group: str | None) -> None:
     """Print the state: brokers, groups, or the members and queues of one group, findings, and what is not known."""
-    console = Console(highlight=False, force_jupyter=False)
+    console = text_console()
     console.print(Text.assemble((printable(state.cluster), "bold"), f" at {state.at:%Y-%m-%d %H:%M:%S} UTC"))
     _section(console, "Brokers", _brokers(state))
     if group is None:
@@ -45,7 +45,7 @@ def print_state(state: State, group: str | None) -> None:
 
 def print_changes(cluster: str, since: dt.datetime, until: dt.datetime, changes: pl.DataFrame) -> None:
     """Print the changes, one on a line, each with its cause below."""
-    console = Console(highlight=False, force_jupyter=False)
+    console = text_console()
     console.print(Text.assemble((printable(cluster), "bold"), f" from {time_span(since, until)}"))
     for row in changes.iter_rows(named=True):
         who = " ".join(filter(None, (row["consumer_group"], row["client_id"])))

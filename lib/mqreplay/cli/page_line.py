@@ -6,9 +6,9 @@ import datetime as dt
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rich.console import Console
 from rich.text import Text
 
+from mqreplay.cli.terminal import text_console
 from mqreplay.language.language import Language, in_english
 from mqreplay.night.page_path import overview_link, page_link
 from mqreplay.printable import printable
@@ -46,4 +46,4 @@ def print_page_of_findings(root: str, findings: Sequence[Mapping[str, Any]], wor
 
 def _print(link: str, words: Language | None) -> None:
     text = (words or in_english()).filled("Page: {link}", link=printable(link))
-    Console(highlight=False, force_jupyter=False).print(Text(text), soft_wrap=True)
+    text_console().print(Text(text), soft_wrap=True)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from rich.console import Console
 from rich.text import Text
 
+from mqreplay.cli.terminal import text_console
 from mqreplay.night.prediction_check import FAILED, HELD, OUTSIDE, UNDETERMINED, WITHIN, Checked
 from mqreplay.night.predictions import MILLION
 from mqreplay.printable import json_text, printable
@@ -35,7 +35,7 @@ def print_checked(found: Checked, *, as_json: bool) -> None:
         head = {"prediction_id": found.prediction_id, "supposed": found.supposed, "of_day": found.of_day}
         print(json_text({**head, "day": found.day, "answer": found.answer, "rows": found.rows}, indent=1, default=str))
         return
-    console = Console(highlight=False, force_jupyter=False)
+    console = text_console()
     console.print(Text(printable(f"prediction {found.prediction_id}: {found.supposed}"), "bold"), soft_wrap=True)
     console.print(Text(f"  made of {found.of_day}, compared with {found.day}"))
     left = 0

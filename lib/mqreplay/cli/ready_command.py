@@ -70,12 +70,12 @@ def _print_json(found: Readiness) -> None:
 
 
 def _print(found: Readiness) -> None:
-    from rich.console import Console
     from rich.text import Text
 
+    from mqreplay.cli.terminal import text_console
     from mqreplay.printable import printable
 
-    console = Console(highlight=False, force_jupyter=False)
+    console = text_console()
     what = f"restart {printable(found.broker_name)} {found.broker_id} at {found.at:%Y-%m-%d %H:%M:%S} UTC: "
     console.print(Text.assemble((what, "bold"), (found.answer, COLOURS[found.answer])))
     for check in found.checks:

@@ -39,13 +39,18 @@ FILE_STATES = {  # of bronze.source_file
 SHOWN = 40  # findings; the report and gold.finding have all
 
 
+def text_console(*, soft_wrap: bool = False) -> Console:
+    """Return a console on stdout. It prints text in a notebook, too, where rich would print HTML."""
+    return Console(highlight=False, force_jupyter=False, soft_wrap=soft_wrap)
+
+
 def print_outcome(outcomes: list[Outcome], step: str, warehouse: str, words: Language | None = None) -> None:
     """Print the verdict, the findings, the decisions by kind, failed expectations and the next commands.
 
     Of several clusters one line each, the worst first.
     """
     words = words or in_english()
-    console = Console(highlight=False, force_jupyter=False)
+    console = text_console()
     where = printable(shlex.quote(warehouse))
     if len(outcomes) > 1 and step != "ingest":
         print_estate(console, outcomes, where, words)
@@ -131,7 +136,7 @@ def print_findings(
     Findings are rows of `findings_command.findings`. ``notes``: what watch knows of them, by cluster and finding_id.
     """
     words = words or in_english()
-    console = Console(highlight=False, force_jupyter=False)
+    console = text_console()
     for finding in findings:
         cause = finding["follows_from"]
         more = [f"Follows from {printable(str(cause)[:8])}."] if cause else []

@@ -5,11 +5,10 @@ from __future__ import annotations
 import datetime as dt
 from typing import TYPE_CHECKING
 
-from rich.console import Console
 from rich.text import Text
 
 from mqreplay.cli.estate_lines import padded
-from mqreplay.cli.terminal import COLOURS
+from mqreplay.cli.terminal import COLOURS, text_console
 from mqreplay.findings.shape import place_text
 from mqreplay.language.language import Language
 from mqreplay.printable import printable
@@ -26,7 +25,7 @@ class Printer:
 
     def __init__(self, words: Language) -> None:
         self._words = words
-        self._console = Console(highlight=False, force_jupyter=False, soft_wrap=True)
+        self._console = text_console(soft_wrap=True)
 
     def print(self, done: RoundDone) -> None:
         """Print a line for each change, and one for the round."""

@@ -9,6 +9,7 @@ import polars as pl
 from rich.console import Console
 from rich.text import Text
 
+from mqreplay.cli.terminal import text_console
 from mqreplay.core.retry_topic import RETRY_GROUP_TOPIC_PREFIX as RETRY
 from mqreplay.decisions.supposed_shares import (
     CHANGED,
@@ -38,7 +39,7 @@ def print_whatif(answer: Answer, saved: str | None = None, *, as_json: bool) -> 
         stored = {} if saved is None else {"prediction_id": saved}
         print(json_text(as_plain(answer) | stored, indent=1, default=str))
         return
-    console = Console(highlight=False, force_jupyter=False)
+    console = text_console()
     console.print(Text(printable(answer.cluster), "bold"))
     if answer.prediction is not None:
         _print_prediction(console, answer.prediction)
