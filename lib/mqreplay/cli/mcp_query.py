@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import pickle
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mqreplay.cli.sql_command import MOST_MEMORY, TOO_LARGE
 from mqreplay.errors import InputError, MqreplayError
 from mqreplay.lake.files import is_remote
 from mqreplay.printable import plain_value
-from mqreplay.settings import Settings
+
+if TYPE_CHECKING:
+    from mqreplay.settings import Settings
 
 MOST_ROWS = 200
 MOST_BYTES = 1_000_000
