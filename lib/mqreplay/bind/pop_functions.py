@@ -71,7 +71,7 @@ revive_deadline = BoundFunction(
     "revive_deadline",
     pop_revive.revive_deadline,
     "revive_time BIGINT NOT NULL, revive_interval BIGINT NOT NULL, revive_max_slow BIGINT NOT NULL, "
-    "revive_scan_time BIGINT NOT NULL",
+    "revive_scan_time BIGINT NOT NULL, timer_precision_ms BIGINT NOT NULL",
     "BIGINT",
     "The instant after which a message due at revive_time is revived too late, by the waits of a healthy broker. Times "
     "are epoch milliseconds. The other arguments are settings of the broker, in milliseconds but revive_max_slow.",
