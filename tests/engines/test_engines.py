@@ -23,6 +23,8 @@ from mqreplay.engines import spark_passes
 from mqreplay.engines.local import LocalEngine
 from mqreplay.engines.spark import SMALL_BYTES, SparkEngine
 from mqreplay.errors import ContractError, DecodeError, InputErrors, MqreplayError, OwnDiskError, RecordingFull
+from mqreplay.lake.delta_table import UnreadableLog
+from mqreplay.lake.table_versions import DamagedTable
 from mqreplay.night import nightly as nights
 from mqreplay.places import conf_dir
 from mqreplay.record.remoting.connection import CallFailed
@@ -144,6 +146,8 @@ MADE_WITH: dict[type[MqreplayError], tuple[Any, ...]] = {
     CallFailed: ("timeout", "a detail"),
     OwnDiskError: ("a folder", "a detail"),
     UnusableLine: ("no_date", "lines of a form", "a detail"),
+    DamagedTable: ("what happened", "what to do"),
+    UnreadableLog: ("a location", "a reason"),
 }
 
 

@@ -85,7 +85,7 @@ def offset_continuity(
     changes = _with_leaps(changes.sort(ORDER), offset_change)
     changes = changes.with_columns(_kind().alias("kind"), has_master(changes).alias("has_master"))
     # The row before has the proof that an offset was past the end: it was judged when it was set.
-    before = {"kind_before": "kind", "end_before": "queue_max_offset", "ts_before": "to_ts", "leapt_before": "leapt"}
+    before = {"kind_before": "kind", "end_before": "answered_end", "ts_before": "to_ts", "leapt_before": "leapt"}
     return (
         changes.with_columns(pl.col(column).shift(1).over(CHAIN).alias(name) for name, column in before.items())
         .filter(pl.col("kind").is_not_null())
@@ -114,9 +114,10 @@ def offset_continuity(
 
 
 def _with_ends(changes: pl.DataFrame, ends: pl.DataFrame) -> pl.DataFrame:
-    """Add queue_max_offset, asked first after the change, queue_min_offset, stated last before it, and ``max_before``.
+    """Add queue_max_offset, asked first after the change, and queue_min_offset, stated last before it.
 
-    ``max_before`` is the end asked first after the copy before the change, or ``answered_max``.
+    And ``answered_end``, the end answered first after the change, which is at most the end to which a pull after it
+    corrects the offset; ``max_before``, the end asked first after the copy before the change, or ``answered_max``.
     """
     asked = changes.with_columns(BEGAN.alias("_began"))
     # Where queues were asked one by one, only one of both may be known.
@@ -124,6 +125,7 @@ def _with_ends(changes: pl.DataFrame, ends: pl.DataFrame) -> pl.DataFrame:
     asked = as_of(
         asked, highs, QUEUE, "to_ts", {"queue_max_offset": "queue_max_offset"}, right_at="asked_at", after=True
     )
+    asked = as_of(asked, highs, QUEUE, "to_ts", {"answered_end": "queue_max_offset"}, right_at="at", after=True)
     asked = as_of(asked, lows, QUEUE, "_began", {"queue_min_offset": "queue_min_offset"}, right_at="at")
     asked = as_of(asked, highs, QUEUE, "_began", {"max_before": "queue_max_offset"}, right_at="asked_at", after=True)
     return asked.with_columns(max_before=pl.coalesce("answered_max", "max_before")).drop("_began", "answered_max")
