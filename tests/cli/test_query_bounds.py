@@ -95,11 +95,12 @@ def test_a_signal_ends_the_child(root: str, number: int, status: int) -> None:
     ],
 )
 def test_an_agent_is_told_the_bound(root: str, monkeypatch: pytest.MonkeyPatch, query: str, message: str) -> None:
+    before = children(os.getpid())
     monkeypatch.setattr(mcp_query, "MOST_SECONDS", 5 if query == ENDLESS else 50)
     with pytest.raises(InputError) as found:
         anyio.run(bounded_answer, root, query, load_settings(None))
     assert str(found.value).startswith(message)
-    assert children(os.getpid()) == []
+    assert children(os.getpid()) == before
 
 
 def test_an_agent_gets_the_first_rows(root: str) -> None:
@@ -117,5 +118,6 @@ def test_an_agent_that_cancels_ends_the_query(root: str) -> None:
             await bounded_answer(root, ENDLESS, load_settings(None))
         return scope.cancelled_caught
 
+    before = children(os.getpid())
     assert anyio.run(cancelled)
-    assert children(os.getpid()) == []
+    assert children(os.getpid()) == before
