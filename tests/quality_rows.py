@@ -13,6 +13,7 @@ from deltalake import write_deltalake
 
 from mqreplay.lake.column_types import arrow_schema
 from mqreplay.lake.contract import Contract
+from mqreplay.lake.table_files import Snapshot, read_snapshot
 from mqreplay.lake.warehouse import Warehouse
 
 if TYPE_CHECKING:
@@ -59,11 +60,20 @@ class Folder:
     root: Path
     contracts: Mapping[str, Contract]
     files = Warehouse.files
+    listed_files = Warehouse.listed_files
     day_counts = Warehouse.day_counts
 
     def location(self, name: str) -> str:
         """Return the folder of a table."""
         return str(self.root / name.replace(".", "/"))
+
+    def exists(self, name: str) -> bool:
+        """Return whether the table was written."""
+        return Path(self.location(name)).is_dir()
+
+    def snapshot(self, name: str) -> Snapshot:
+        """Return the files of the table's newest version."""
+        return read_snapshot(self.location(name))
 
     def write(self, name: str, rows: Iterable[Row]) -> None:
         """Make the table hold these rows and no others."""
