@@ -148,7 +148,8 @@ def test_the_outcome_of_a_run(names: list[str], capsys: pytest.CaptureFixture[st
         }
         failed = {"table_name": name, "day": None, "expectation": name, "arguments": name}
         failed |= {"unexpected_count": None, "unexpected_sample": name}
-        outcome = Outcome(name, [one], {name: {"differ": 1}}, 2, [failed], {"read": 1}, 3, f"/w/{name}")
+        outcome = Outcome(name, [one], judgements={name: {"differ": 1}}, expectations=2, failed_expectations=[failed])
+        outcome.files, outcome.quarantined, outcome.report = {"read": 1}, 3, f"/w/{name}"
         print_outcome([outcome], "nightly", f"/w/{name}")
         out = capsys.readouterr().out
         assert_shows_only(out)
