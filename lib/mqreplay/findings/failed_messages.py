@@ -273,8 +273,8 @@ def _created(topic_config: pl.DataFrame) -> pl.DataFrame:
 def _first_ends(ends: pl.DataFrame, created: pl.DataFrame) -> pl.DataFrame:
     """Return consumer_group, since, ts, messages: what queues of a created topic held at their first known end."""
     first = ends.sort("at").unique(QUEUE, keep="first", maintain_order=True)
-    # The first dead letter creates the topic, up to an interval of copies before the first copy that has it.
-    sent = pl.max_horizontal("first_ts", pl.col("ts") - COPIED_EACH).alias("since")
+    # The first dead letter creates the topic, up to an interval before a copy has it: the middle errs least.
+    sent = pl.max_horizontal("first_ts", pl.col("ts") - COPIED_EACH / 2).alias("since")
     copied = created.select("topic", "broker_name", sent, pl.col("ts").alias("created_ts"))
     held = first.join(copied, ["topic", "broker_name"]).filter(pl.col("queue_max_offset") > 0)
     # A queue of a topic that is new begins at 0.
