@@ -11,6 +11,7 @@ from itertools import count
 import pytest
 
 from language.chinese import ZH
+from mqreplay.findings.registry import SHIPPED
 from mqreplay.language.language import fields
 
 FILES = {
@@ -62,6 +63,12 @@ def test_nothing_is_there_twice(entries: list[tuple[str, str]]) -> None:
 
 
 OF_FINDINGS = [each for name in ("summaries", "advice", "known_issues") for each in FILES[f"{name}.toml"].items()]
+
+
+@pytest.mark.parametrize("name", ["meaning", "rule"])
+def test_no_text_is_left_of_what_a_kind_said_before(name: str) -> None:
+    said = {getattr(kind, name) for kind in SHIPPED.values()}
+    assert [text for text in FILES[f"{name}s.toml"] if text not in said] == []
 
 
 @pytest.mark.parametrize(("english", "text"), [each for each in OF_FINDINGS if fields(each[0])])
