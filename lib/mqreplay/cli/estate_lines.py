@@ -53,10 +53,20 @@ def print_older(console: Console, outcome: Outcome, where: str, words: Language)
     older = outcome.older
     if older:
         since = min(str(each["from_ts"])[:10] for each in older)
-        of_cluster = f"--cluster {printable(shlex.quote(outcome.cluster))}"
-        command = f"mqreplay findings {of_cluster} --since {since} --warehouse {where}"
+        command = findings_command(outcome, where, f"--since {since}")
         line = f"{counted(len(older), 'older finding')} since {since}: {command}"
         console.print(Text(words.text(line), "dim"), soft_wrap=True)
+
+
+def findings_command(outcome: Outcome, where: str, *options: str) -> str:
+    """Return the command that lists the findings of a cluster."""
+    cluster = printable(shlex.quote(outcome.cluster))
+    return " ".join(["mqreplay findings --cluster", cluster, *options, "--warehouse", where])
+
+
+def headline(outcome: Outcome, words: Language) -> str:
+    """Return the days of the night and the verdict."""
+    return words.filled(": ").join(filter(None, (outcome.dates, words.text(outcome.verdict))))
 
 
 def padded(text: str, width: int) -> str:

@@ -14,7 +14,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from mqreplay.cli.estate_lines import LEVELS, padded, print_estate, print_older
+from mqreplay.cli.estate_lines import LEVELS, findings_command, headline, padded, print_estate, print_older
 from mqreplay.cli.progress import Progress as Progress
 from mqreplay.cli.time_span import time_span
 from mqreplay.lake.existing import require_warehouse as require_warehouse  # for the command line, too
@@ -58,8 +58,7 @@ def print_outcome(outcomes: list[Outcome], step: str, warehouse: str, words: Lan
         head = Text.assemble("\n", (printable(outcome.cluster), "bold"), "  ", _files(outcome, words))
         console.print(head, soft_wrap=True)  # rich would begin a line with any word of a long name
         if step != "ingest":
-            verdict = words.filled(": ").join(filter(None, (outcome.dates, words.text(outcome.verdict))))
-            console.print(Text(printable(verdict), f"bold {LEVELS[outcome.level]}"))
+            console.print(Text(printable(headline(outcome, words)), f"bold {LEVELS[outcome.level]}"))
             _print_findings(console, outcome, where, words)
             print_older(console, outcome, where, words)
             _print_judged(console, outcome, words)
@@ -101,8 +100,7 @@ def _print_findings(console: Console, outcome: Outcome, where: str, words: Langu
         more = f"{follow} more finding{'s follow' if follow > 1 else ' follows'} from it." if follow else ""
         _print_finding(console, finding, _joined([more, mark_text(finding)], words), words)
     if len(causes) > SHOWN:
-        of_cluster = f"--cluster {printable(shlex.quote(outcome.cluster))}"
-        command = f"mqreplay findings {of_cluster} --warehouse {where}"
+        command = findings_command(outcome, where)
         text = words.filled("... and {n} more: {command}", n=len(causes) - SHOWN, command=command)
         console.print(Text(text), soft_wrap=True)
     if causes:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from mqreplay.cli.estate_lines import padded
+from mqreplay.cli.estate_lines import headline, padded
 from mqreplay.cli.terminal import COLOURS, text_console
 from mqreplay.findings.shape import place_text
 from mqreplay.language.language import Language
@@ -39,8 +39,8 @@ class Printer:
         text = f"{head}; {state}"
         self._console.print(Text(f"{_clock(done.ts)}  {printable(text)}", "dim"))
         for outcome in done.nights:
-            verdict = words.filled(": ").join(filter(None, (outcome.dates, words.text(outcome.verdict))))
-            night = words.filled("night of {cluster}: {verdict}", cluster=outcome.cluster, verdict=verdict)
+            text = headline(outcome, words)
+            night = words.filled("night of {cluster}: {verdict}", cluster=outcome.cluster, verdict=text)
             self._console.print(Text(printable(f"{_clock(done.ts)}  {night}")))
 
     def _print_change(self, one: ClusterRound, change: Change) -> None:

@@ -106,12 +106,9 @@ def outcome_of(
     every = of_last_day(Window(warehouse, cluster, since).read("gold.finding"), "finding_id").drop("cluster", "day")
     findings = every.sort(place_among("severity", WORST_FIRST), "from_ts", "kind", "finding_id").collect()
     times = findings.select("finding_id", "from_ts", "to_ts").iter_rows()
-    for row, each in zip(plain_rows(findings), times, strict=True):
+    for row, each in zip(marked(list(plain_rows(findings)), mutes), times, strict=True):
         is_here = night is None or night.has(*each)
         (outcome.findings if is_here else outcome.others).append(_plain_row(row))
-    outcome.findings, outcome.others = (
-        [*map(_plain_row, marked(rows, mutes))] for rows in (outcome.findings, outcome.others)
-    )
     covered = coverage(warehouse, cluster, first_day, until)
     outcome.coverage, outcome.helps = [_covered(each) for each in covered], most_helpful(covered)
     outcome.verdict, outcome.level = verdict(outcome.findings, covered), level(outcome.findings, covered)

@@ -72,8 +72,11 @@ def read_mutes(warehouse: Warehouse, cluster: str) -> list[Mute]:
 
 def muting(mutes: Iterable[Mute], alert: Alert, now: dt.datetime) -> Mute | None:
     """Return what mutes a finding at an instant, the one that lasts longest."""
-    found = [mute for mute in mutes if mute.holds(now) and mute.covers(alert)]
-    return max(found, key=lambda mute: mute.until_ts, default=None)
+    return _longest((mute for mute in mutes if mute.holds(now)), alert)
+
+
+def _longest(mutes: Iterable[Mute], alert: Alert) -> Mute | None:
+    return max((mute for mute in mutes if mute.covers(alert)), key=lambda mute: mute.until_ts, default=None)
 
 
 def valid_mutes(warehouse: Warehouse, cluster: str, now: dt.datetime) -> list[Mute]:
@@ -84,11 +87,7 @@ def valid_mutes(warehouse: Warehouse, cluster: str, now: dt.datetime) -> list[Mu
 def marked(findings: Sequence[Mapping[str, Any]], mutes: Sequence[Mute]) -> list[dict[str, Any]]:
     """Return rows of gold.finding with MARKS, which say until when, by whom and why one of the mutes covers them."""
     alerts = of_night(findings, None, {}) if mutes else []
-    by_id = {
-        one.finding_id: max(found, key=lambda mute: mute.until_ts)
-        for one in alerts
-        if (found := [mute for mute in mutes if mute.covers(one)])
-    }
+    by_id = {alert.finding_id: _longest(mutes, alert) for alert in alerts}
     rows = []
     for finding in findings:
         mute = by_id.get(finding["finding_id"])
