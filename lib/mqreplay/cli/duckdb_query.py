@@ -42,7 +42,7 @@ def duckdb_stream(root: str, text: str, memory: int | None = None) -> tuple[list
 
     Each query has a database of its own. A table that was never made has no rows. Raises InputError where the statement
     does anything but read these tables, or has a mistake; a mistake in a late row is raised when its turn comes.
-    ``memory``: from now on, this process can take so many bytes more than it has.
+    ``memory``: the bytes that this process may take beside those that it has now.
     """
     check_text(text)
     require_warehouse(root)

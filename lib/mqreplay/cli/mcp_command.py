@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from mqreplay import __version__
@@ -68,19 +69,22 @@ def _with_reasons(tool: Callable[..., Any]) -> Callable[..., Any]:
     """Return the tool with errors that say why: the server hides the texts of all others."""
     from mcp.server.mcpserver.exceptions import ToolError
 
-    @functools.wraps(tool)
-    def called(*args: Any, **options: Any) -> Any:
+    @contextmanager
+    def told() -> Iterator[None]:
         try:
-            return tool(*args, **options)
+            yield
         except MqreplayError as error:
             raise ToolError(str(error)) from None
 
     @functools.wraps(tool)
+    def called(*args: Any, **options: Any) -> Any:
+        with told():
+            return tool(*args, **options)
+
+    @functools.wraps(tool)
     async def awaited(*args: Any, **options: Any) -> Any:
-        try:
+        with told():
             return await tool(*args, **options)
-        except MqreplayError as error:
-            raise ToolError(str(error)) from None
 
     return awaited if inspect.iscoroutinefunction(tool) else called
 

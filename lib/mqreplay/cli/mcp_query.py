@@ -50,13 +50,13 @@ def answer_parent() -> None:
     try:
         answer = _answer(*pickle.load(sys.stdin.buffer))
     except MqreplayError as error:
-        answer = json.dumps({"error": str(error)})
+        answer = {"error": str(error)}
     except MemoryError:
-        answer = json.dumps({"error": TOO_LARGE})
-    print(answer)
+        answer = {"error": TOO_LARGE}
+    print(json.dumps(answer))
 
 
-def _answer(root: str, query: str, settings: Settings) -> str:
+def _answer(root: str, query: str, settings: Settings) -> dict[str, Any]:
     from mqreplay.cli.duckdb_query import duckdb_stream
 
     if is_remote(root):
@@ -64,22 +64,22 @@ def _answer(root: str, query: str, settings: Settings) -> str:
 
         use_settings(settings)
     names, stream = duckdb_stream(root, query, MOST_MEMORY)
-    rows: list[str] = []
+    rows: list[list[Any]] = []
     size = 0
     for row in stream:
         if len(rows) == MOST_ROWS:
             break
-        rows.append(json.dumps([plain(value) for value in row]))
-        size += len(rows[-1])
+        rows.append([plain(value) for value in row])
+        size += len(json.dumps(rows[-1]))
         if size > MOST_BYTES:
             raise InputError(
                 f"query: the answer is larger than {MOST_BYTES:,} bytes; choose fewer columns, shorten long values "
                 "with left(column, 200), or add a LIMIT"
             )
     else:
-        return f'{{"columns": {json.dumps(names)}, "rows": [{", ".join(rows)}], "count": {len(rows)}}}'
+        return {"columns": names, "rows": rows, "count": len(rows)}
     more = f"only the first {MOST_ROWS} rows are here; add conditions, or count and group in the query"
-    return f'{{"columns": {json.dumps(names)}, "rows": [{", ".join(rows)}], "count": null, "more": "{more}"}}'
+    return {"columns": names, "rows": rows, "count": None, "more": more}
 
 
 def plain(value: Any) -> Any:
