@@ -167,7 +167,7 @@ class SimulatedCluster:
             )
             return Answered(f'{{"brokerAddrTable":{{{table}}},"clusterAddrTable":{{}}}}'.encode())
         if code == 319:
-            return Answered(b"kvConfigPath=/root/kvConfig.json\nlistenPort=9876\nscanNotActiveBrokerInterval=5000\n")
+            return Answered(b"listenPort=9876\nscanNotActiveBrokerInterval=5000\n")
         if code == 206:
             return Answered(_json({"topicList": self._topics()}))
         if code == 105 and fields["topic"] in self._topics():

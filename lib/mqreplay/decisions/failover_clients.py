@@ -76,13 +76,12 @@ class ClientSteps(StepRows):
     def rows(self, removals: Removals) -> Iterator[Row]:
         """Yield the steps of each client: its routes, then its pulls; and those of groups."""
         of = self.of
-        gone = self._gone(removals)
         unknown = None if removals.servers else OF_NAME_SERVER
         backs = removals.back_ts
         relisted = min(backs) if backs else None if removals.servers else of.up_ts
         first = {row["who"]: row for row in self.changes(self.routed, relisted or of.until).rows(named=True)}
         whole = {row["who"]: row for row in self.changes(self.routed, of.until).rows(named=True)}
-        if not whole and gone is not None and of.is_master:
+        if not whole and of.is_master and (gone := self._gone(removals)) is not None:
             reason = "no route of a client was recorded"
             yield self.row(LEFT_ROUTE, self.due(gone), happened=False, reason=reason, judgement="undetermined")
         latest = max(backs) if backs and len(backs) == len(removals.lost_ts) else None

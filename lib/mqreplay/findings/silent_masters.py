@@ -13,7 +13,7 @@ from mqreplay.evidence.time_spans import INSTANT, with_session
 from mqreplay.findings.forbidden_topics import WRITEABLE
 from mqreplay.findings.shape import one_or_none
 
-SEEN_BEFORE: Final = dt.timedelta(seconds=30)  # by which a poll may notice an outage after the sends do
+SEEN_BEFORE: Final = dt.timedelta(seconds=30)  # a poll notices an outage this much later than the sends, at most
 BACK: Final = dt.timedelta(seconds=30)  # a broker answers before it has registered, at the latest with its next round
 ROUTELESS: Final = "routeless_topic"  # of sends without a route, whose masters depend on the topic
 ALWAYS: Final = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)

@@ -89,9 +89,8 @@ class _Known:
     written_ts: dt.datetime
     recorded_until: dt.datetime
     day: dt.date  # the day whose nightly run comes next
-    rounds: deque[Found] = field(
-        default_factory=lambda: deque(maxlen=4)
-    )  # the earliest has to agree if rounds come each 10 s
+    # The earliest has to agree if rounds come each 10 s.
+    rounds: deque[Found] = field(default_factory=lambda: deque(maxlen=4))
 
     def must_write(self, now: dt.datetime) -> bool:
         """Return whether the table lacks a change, or is old."""
