@@ -9,8 +9,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from mqreplay.core.message_queue import MessageQueue
-from mqreplay.core.rebalance_lock_manager import LockEntry, is_lock_all_expired
+from decisions.sent_back_messages import BACK, FIRST, FIRST_SEND, SENT, TRY, Row, end_at, judged, one, verdict
 from mqreplay.decisions.retried_message import COLUMNS, retried_message
 from mqreplay.decode.send_backs import decode_send_back
 from mqreplay.evidence.messages.counted_retries import first_places
@@ -20,8 +19,6 @@ from mqreplay.evidence.offsets.queue_ends import polled_ends
 from silver_moments import at
 from silver_rows import rows
 
-Row = dict[str, Any]
-FIRST = "retry 1, delay level 3"
 # The first and the last try of a message of the sample, and its request.
 REQUEST = (
     b'{"ts":1795228827333,"response_ts":1795228827344,"client_id":"10.20.5.2@7333#2545421539146","request_code":36,'
@@ -42,31 +39,6 @@ AGAIN = (
     '"commitlog_offset":52231,"msg_id":"7F0000011C714E0E2F2A679216BD00DF","store_ts":1795228837416,'
     '"reconsume_times":1,"status":"CONSUME_SUCCESS","orderly":false}'
 )
-SENT = {"consumer_group": "g", "topic": "t", "broker_name": "b", "client_id": "c1", "msg_id": "m", "response_code": 0}
-SENT |= {"ts": at(10), "commitlog_offset": 500, "delay_level": 0, "max_reconsume_times": 2, "record_id": "sent"}
-TRY = {"consumer_group": "g", "topic": "t", "queue_topic": "t", "broker_name": "b", "client_id": "c1", "msg_id": "m"}
-TRY |= {"ts": at(9.9), "store_ts": at(1), "queue_id": 0, "queue_offset": 6, "commitlog_offset": 500}
-TRY |= {"reconsume_times": 0, "status": "RECONSUME_LATER", "orderly": False, "record_id": "try"}
-BACK = TRY | {"queue_topic": "%RETRY%g", "queue_offset": 0, "commitlog_offset": 900, "ts": at(20.1)}
-BACK |= {"store_ts": at(20.05), "reconsume_times": 1, "status": "CONSUME_SUCCESS", "record_id": "back"}
-GROUP = {"source_name": "b-0", "broker_name": "b", "broker_id": 0, "ts": at(0), "change": "first"}
-GROUP |= {"consumer_group": "g", "retry_queue_nums": 1, "retry_max_times": 16}
-DLQ = {"source_name": "b-0", "broker_name": "b", "broker_id": 0, "ts": at(30), "change": "first", "topic": "%DLQ%g"}
-
-# The answer to the first send: the message lies at place 500 (hexadecimal 1F4) of its broker.
-FIRST_SEND = {"ts": at(9), "broker_name": "b", "topic": "t", "msg_id": "m", "response_code": 0}
-FIRST_SEND |= {"offset_msg_id": "7F00000100002A9F00000000000001F4"}
-
-
-COPY = {"source_name": "b-0", "broker_name": "b", "broker_id": 0, "ts": at(5), "file_name": "topics.json"}
-POLL = {"broker_name": "b", "broker_id": 0, "topic": "%DLQ%g"}
-LOCK = {"consumer_group": "g", "client_id": "c2", "broker_name": "b", "broker_id": 0, "kind": "LOCK_BATCH_MQ"}
-
-
-def end_at(seconds: float, offset: int) -> Row:
-    """A poll of the end of the dead letter queue."""
-    place = {"topic": "%DLQ%g", "broker_name": "b", "queue_id": 0, "min_offset": 0, "max_offset": offset}
-    return {"ts": at(seconds), "offsets": [place]}
 
 
 def instants(record: Row) -> Row:
@@ -74,50 +46,6 @@ def instants(record: Row) -> Row:
         return dt.datetime.fromtimestamp(value / 1000, dt.UTC)
 
     return {name: instant(value) if name.endswith("ts") and value else value for name, value in record.items()}
-
-
-def judged(
-    sent: list[Row],
-    consumed: list[Row],
-    configs: list[Row] | None = None,
-    letters: list[Row] | None = None,
-    brokers: list[Row] | None = None,
-    silent: tuple[str, ...] = (),
-    until: dt.datetime | None = None,
-    sends: list[Row] | None = None,
-    copies: list[Row] | None = None,
-    locks: list[Row] | None = None,
-    ends: list[Row] | None = None,
-) -> list[Row]:
-    requests = rows("silver.send_back", {}, sent)
-    return retried_message(
-        requests,
-        retry_deliveries(rows("silver.consume", {}, consumed)),
-        first_places(rows("silver.send", FIRST_SEND, sends or []), requests),
-        second_tries(rows("silver.send", FIRST_SEND, sends or []), requests),
-        rows("silver.subscription_group", GROUP, [{}] if configs is None else configs),
-        rows("silver.topic_config", DLQ, letters or []),
-        rows("silver.broker", {"broker_name": "b", "broker_id": 0, "ts": at(0)}, brokers or []),
-        rows("silver.snapshot", COPY, copies or []),
-        rows("silver.lock", LOCK, locks or []),
-        polled_ends(rows("silver.topic_stats", POLL, ends or [])),
-        pl.DataFrame({"consumer_group": silent}, {"consumer_group": pl.String}),
-        until,
-    ).rows(named=True)
-
-
-def verdict(row: Row) -> tuple[str, str]:
-    return row["judgement"], row["reason"]
-
-
-def one(sent: Row | None = None, back: Row | None = None, **more: Any) -> Row:
-    """The verdict on a message: its request and its try with these differences; ``back``: it came back so."""
-    times = (sent or {}).pop("times", 0)
-    consumed = [TRY | {"reconsume_times": times}]
-    if back is not None:
-        consumed.append(BACK | {"reconsume_times": times + 1} | back)
-    (row,) = judged([SENT | (sent or {})], consumed, **more)
-    return row
 
 
 def test_real_lines_of_a_message_that_came_back() -> None:
@@ -380,83 +308,3 @@ def test_a_message_whose_retry_was_sent_back_did_come() -> None:
     requests = [SENT, SENT | SECOND | {"record_id": "again"}, *sent]
     found = judged(requests, [*tries, retry(0, 20.1), retry(1, 60)], sends=[FIRST_SEND])
     assert [row["judgement"] for row in found if row["record_id"] == "sent"] == ["agree"]
-
-
-# The request failed, and the client sent the message to the retry topic itself.
-FAILED_REQUEST = {"error": "time-out", "response_code": None}
-SECOND_TRY = {"ts": at(13), "topic": "%RETRY%g", "client_id": "c1", "reconsume_times": 1, "offset_msg_id": None}
-
-
-def second(
-    times: int, back: Row | None = None, version: str | None = None, locks: list[Row] | None = None, **second_try: Any
-) -> Row:
-    sent = [SECOND_TRY | {"reconsume_times": times + 1} | second_try]
-    brokers = [{"rocketmq_version": version}]
-    return one(FAILED_REQUEST | {"times": times}, back, sends=sent, brokers=brokers, locks=locks)
-
-
-def test_a_client_whose_request_failed_sends_the_message_itself() -> None:
-    row = second(0, {"store_ts": at(23.1), "ts": at(23.2)})
-    assert verdict(row) == ("agree", f"{FIRST}; the client sent it itself")
-    assert (row["sent_ts"], row["due_ts"], row["late_s"], row["record_id"]) == (at(13), at(23), 0.1, "sent")
-    early = second(0, {"store_ts": at(15), "ts": at(15.1)})
-    assert verdict(early) == ("differ", f"{FIRST}; the client sent it itself; it came 8.0 s before its time")
-    refused = one(SENT | {"response_code": 1}, {"store_ts": at(23.1), "ts": at(23.2)}, sends=[SECOND_TRY])
-    assert verdict(refused)[0] == "agree", "a refused request is tried again, too"
-
-
-def test_a_second_try_past_its_maximum() -> None:
-    last = second(1, None)
-    assert verdict(last) == (
-        "undetermined",
-        "reconsumeTimes 2 reached 2: a dead letter for a broker of 4.x, not of 5.x",
-    )
-    dead = second(2, None)
-    assert (dead["expected_topic"], verdict(dead)[1][:44]) == ("%DLQ%g", "reconsumeTimes 3 passed maxReconsumeTimes 2;")
-    older, newer = (second(1, None, version)["expected_topic"] for version in ("4.9.7", "V5_0_0"))
-    assert (older, newer) == ("%DLQ%g", "%RETRY%g")
-
-
-QUEUES = [("t", "b", 0)]
-HELD = {"ts": at(0), "response_ts": at(0), "mq_set": QUEUES, "lock_ok_mq_set": QUEUES}
-
-
-@pytest.mark.parametrize(
-    ("version", "locks", "topic"),
-    [
-        ("5.1.1", [HELD], "%DLQ%g"),
-        ("5.1.0", [HELD], "%RETRY%g"),
-        ("5.3.3", [], "%RETRY%g"),
-        ("5.3.3", [HELD | {"consumer_group": "h"}], "%RETRY%g"),
-        ("5.3.3", [HELD | {"broker_name": "b2"}], "%RETRY%g"),
-        # Expired 13 s before, unless the broker has another rocketmq.broker.rebalance.lockMaxLiveTime.
-        ("5.3.3", [HELD | {"ts": at(-60), "response_ts": at(-60)}], None),
-        ("5.3.3", [HELD | {"ts": at(-47), "response_ts": at(-47)}], None),
-        ("5.3.3", [HELD | {"lock_ok_mq_set": []}], None),
-        ("5.3.3", [HELD, HELD | {"kind": "UNLOCK_BATCH_MQ", "ts": at(5), "lock_ok_mq_set": None}], None),
-        (None, [HELD], None),
-    ],
-)
-def test_a_second_try_of_a_group_with_a_lock_is_a_dead_letter(
-    version: str | None, locks: list[Row], topic: str | None
-) -> None:
-    row = second(0, {"store_ts": at(23.1), "ts": at(23.2)}, version, locks)
-    expected = {"%DLQ%g": "differ", "%RETRY%g": "agree", None: "undetermined"}
-    assert (row["expected_topic"], row["judgement"]) == (topic, expected[topic])
-
-
-@pytest.mark.parametrize("age_s", [2, 19, 22, 58, 62, 300])
-def test_a_lock_counts_until_it_is_due_and_then_by_a_property_that_is_not_recorded(age_s: int) -> None:
-    lock = HELD | {"ts": at(13 - age_s), "response_ts": at(13 - age_s)}
-    expected = second(0, version="5.3.3", locks=[lock])["expected_topic"]
-    assert expected == ("%DLQ%g" if age_s < 20 else None)
-    if expected:
-        assert not is_lock_all_expired({MessageQueue(*QUEUES[0]): LockEntry("c2", 0)}, age_s * 1000)
-
-
-def test_what_is_no_second_try() -> None:
-    for other in ({"client_id": "c2"}, {"ts": at(21)}, {"ts": at(9)}, {"topic": "%RETRY%h"}, {"response_code": None}):
-        row = second(0, {}, **other)
-        assert (row["record_id"], verdict(row)[0]) == ("try", "agree"), "only the listener's own log shows it"
-    counted = verdict(second(0, None, reconsume_times=2))
-    assert counted == ("undetermined", "the client counted 2 retries, and the log shows 0 before")
