@@ -62,7 +62,7 @@ ON_ARRAYS: Final[Mapping[str, Arrays]] = {
         "gold.pull_route", "tests/decisions/test_pull_route.py"
     ),
     "rebalance_lock_manager:is_lock_all_expired": Arrays(
-        "gold.retried_message", "tests/decisions/test_retried_message.py"
+        "gold.retried_message", "tests/decisions/test_second_tries.py"
     ),
     **dict.fromkeys(
         ("rebalance_lock_manager:try_lock_batch", "rebalance_lock_manager:unlock_batch"),

@@ -186,7 +186,8 @@ def test_an_acknowledged_finding_has_no_message(root, capsys):
         assert server.got != []
 
 
-def test_an_acknowledged_finding_is_marked_everywhere(root, tmp_path, capsys):
+def test_an_acknowledged_finding_is_marked_everywhere(root, tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")  # a mark may be broken anywhere in a narrow terminal
     critical = Warehouse(root).read("gold.finding").filter(severity="critical").collect()["finding_id"][0]
     assert main(["acknowledge", critical[:8], "--reason", "OPS-1", "--warehouse", root]) == 0
 

@@ -33,7 +33,7 @@ SAME = {
 }
 
 
-EITHER = {"ts", "request_ts", "response_ts", "error"}
+EITHER = {"ts", "request_ts", "response_ts", "error", "language"}
 FAR_MS = 1500
 
 
@@ -111,6 +111,11 @@ def test_it_is_what_the_recorder_wrote(unpacked, stem):
     within = [r for rows in recorded.values() for r in rows if first + 500 <= r[time] <= last - 500]
     assert within
     assert all(id(r) in met for r in within), "none is missed"
+
+
+def test_requests_name_the_language_of_their_client(unpacked):
+    heartbeats = [KINDS["heartbeats"].decode(line) for line in lines(unpacked[0] / "heartbeats.jsonl.gz")]
+    assert {record["language"] for record in heartbeats} == {"JAVA"}
 
 
 def test_sends_are_what_the_producer_logged(unpacked):
