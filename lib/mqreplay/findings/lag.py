@@ -80,6 +80,7 @@ LAG_GROWS = FindingKind(
         Cause("broker_down", same=("broker_name",), after_s=150),  # stale connections stay listed for 135 s
         Cause("slow_broker", same=("consumer_group", "topic"), before_s=90),
         Cause("slave_pull", same=("broker_name",), after_s=120, critical=True),
+        Cause("orphan_queue", same=("consumer_group", "topic"), after_s=120, before_s=60),
     ),
 )
 QUEUES_NAMED = 16  # queues in a summary; more are counted
