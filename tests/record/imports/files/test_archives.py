@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import bz2
+import copy
 import datetime as dt
+import gzip
 import io
 import json
+import lzma
 import tarfile
 import zipfile
 
@@ -69,3 +73,99 @@ def test_a_torn_archive_is_reported(name, tmp_path, capsys):
         assert main(["import", str(source), "--out", str(tmp_path / f"out{cut}"), "--json"]) in (0, 2)
         report = json.loads(capsys.readouterr().out)
         assert "torn or damaged" in report["not_recognised"][0]["why"]
+
+
+LINE = b"2026-11-21 00:00:00 INFO BrokerControllerScheduledThread1 - hello hello\n"
+LOG = LINE * (1 << 16)  # 4.8 MB
+
+
+def deflated(members):
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    return data.getvalue()
+
+
+def tar_of(content):
+    data = io.BytesIO()
+    with tarfile.open(fileobj=data, mode="w") as tar:
+        info = tarfile.TarInfo("broker.log")
+        info.size = len(content)
+        tar.addfile(info, io.BytesIO(content))
+    return data.getvalue()
+
+
+def unpacked(name, data, folder):
+    """(paths of members, [(path, why)], bytes left on disk) of an archive."""
+    (folder / name).write_bytes(data)
+    (folder / "spool").mkdir()
+    spool = archives.Spool(folder / "spool", dt.UTC, lambda member: True)
+    members = archives.members_of(source_of(name, folder / name, name), spool)
+    size = sum(file.stat().st_size for file in (folder / "spool").iterdir())
+    return [member.path for member in members], spool.refused, size
+
+
+@pytest.mark.parametrize("shift", [0, 40])
+def test_members_that_share_bytes_are_refused(shift, tmp_path):
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("a.log", LINE * 9)
+        # The second member begins in the data of the first, or is the first again.
+        twin = copy.copy(archive.filelist[0])
+        twin.filename, twin.header_offset = "b.log", shift
+        archive.filelist.insert(0, twin)
+    members, [(path, why)], size = unpacked("night.zip", data.getvalue(), tmp_path)
+    assert (members, path, size) == ([], "night.zip", 0)
+    assert "its members overlap" in why
+    assert "check where it comes from" in why
+
+
+def test_members_in_another_order_than_their_bytes_are_read(tmp_path):
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name in ("a.log", "b.log"):
+            archive.writestr(zipfile.ZipInfo(name), LINE)
+        archive.filelist.reverse()
+    assert unpacked("night.zip", b"#!/bin/sh\n" + data.getvalue(), tmp_path)[:2] == (
+        ["night.zip/b.log", "night.zip/a.log"],
+        [],
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "pack"),
+    [
+        ("night.zip", lambda content: deflated({"a.log": LINE, "broker.log": content})),
+        ("night.tar.gz", lambda content: gzip.compress(tar_of(content))),
+        ("night.tar.bz2", lambda content: bz2.compress(tar_of(content))),
+        ("night.tar.xz", lambda content: lzma.compress(tar_of(content))),
+    ],
+)
+def test_an_archive_of_a_ratio_beyond_logs_is_refused(name, pack, tmp_path, monkeypatch):
+    monkeypatch.setattr(archives, "_DEFLATED", (1 << 20, 600))
+    monkeypatch.setattr(archives, "_DENSE", (1 << 20, 2000))
+    members, [(path, why)], size = unpacked(name, pack(bytes(8 << 20)), tmp_path)
+    assert (members, path, size) == ([], name, 0)
+    assert "check where it comes from; if it is right, unpack it yourself" in why
+
+
+@pytest.mark.parametrize("minimum", [1 << 20, 1 << 30])
+def test_an_archive_in_an_archive_counts_for_both(minimum, tmp_path, monkeypatch):
+    """One repeated line is packed 294 times, and what is packed of it 12 times more in each further zip."""
+    monkeypatch.setattr(archives, "_DEFLATED", (1 << 20, 600))
+    monkeypatch.setattr(archives, "_DENSE", (minimum, 2000))
+    inner = deflated({"broker.log": LOG * 4})
+    members, refused, size = unpacked("night.zip", deflated({"a.log": LINE, "in.zip": inner}), tmp_path)
+    if minimum == 1 << 20:
+        assert (members, size) == (["night.zip/a.log"], len(LINE))
+        assert [path for path, _ in refused] == ["night.zip/in.zip"]
+    else:
+        assert (members, refused) == (["night.zip/a.log", "night.zip/in.zip/broker.log"], [])
+
+
+@pytest.mark.parametrize("name", ["night.zip", "night.tar.xz"])
+def test_a_log_of_one_line_is_read(name, tmp_path, monkeypatch):
+    monkeypatch.setattr(archives, "_DEFLATED", (1 << 20, archives._DEFLATED[1]))
+    data = deflated({"broker.log": LOG}) if name.endswith("zip") else lzma.compress(tar_of(LOG))
+    assert unpacked(name, data, tmp_path) == ([f"{name}/broker.log"], [], len(LOG))

@@ -1,7 +1,7 @@
 """Members of tar and zip archives, unpacked to disk under generated names.
 
 Names in an archive are never used as paths on disk. Links and devices are not followed. The unpacked size is bounded,
-so that a small file cannot fill the disk.
+also by the size of the archive, so that a small file cannot fill the disk.
 """
 
 from __future__ import annotations
@@ -27,6 +27,12 @@ from mqreplay.record.own_files import open_own, require_free
 MOST_MEMBERS: Final = 2_000_000
 MOST_BYTES: Final = 50 * 1024**3  # of all archives of a run
 MOST_HEADER: Final = 1 << 20  # bytes of a long name in a tar
+# (bytes that an archive may always unpack to, most bytes for each of its own). Logs reach a ratio of 104. One repeated
+# line reaches 294 in zip and gzip, and 7,000 in bzip2 and xz.
+_DEFLATED: Final = (1 << 28, 600)
+_DENSE: Final = (1 << 30, 2000)  # of bzip2 and xz, and of an archive together with the archives in it
+_DENSE_MAGIC: Final = (b"BZh", b"\xfd7zXZ")
+_LOCAL_HEADER: Final = struct.Struct("<26xHH")  # of a zip's member: the sizes of its name and of its extra fields
 _CHUNK: Final = 1 << 20
 _KEPT_FREE: Final = 1 << 28  # bytes of the disk
 _UT_FIELD: Final = 0x5455  # a zip's extra field of times in UTC
@@ -35,8 +41,12 @@ _DAMAGED = (tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, EO
 _UNREADABLE = (NotImplementedError, RuntimeError, ValueError, *_DAMAGED)
 
 
+_UNPACK_IT: Final = "unpack it yourself, and give its folder"
+_DOUBTFUL: Final = f"check where it comes from; if it is right, {_UNPACK_IT}"
+
+
 class TooLarge(Exception):
-    """An archive holds more than an import accepts."""
+    """An archive unpacks to more than an import accepts. The text says why, and what to do."""
 
 
 @dataclass
@@ -49,6 +59,7 @@ class Spool:
     refused: list[tuple[str, str]] = field(default_factory=list)
     members_left: int = MOST_MEMBERS
     bytes_left: int = MOST_BYTES
+    limits: list[int] = field(default_factory=list)  # bytes left of the archive that is open, and of the one around it
     _count: int = 0
 
     def take(self, path: str, hint: str, stream: IO[bytes], modified_ms: int | None) -> Source:
@@ -56,13 +67,22 @@ class Spool:
         self._count += 1
         file = self.folder / f"{self._count:07d}"
         size = 0
-        with open_own(file) as out:
-            while chunk := _read(stream):
-                size += len(chunk)
-                self.bytes_left -= len(chunk)
-                if self.bytes_left < 0:
-                    raise TooLarge(f"it unpacks to more than {MOST_BYTES // 1024**3} GiB")
-                out.write(chunk)
+        try:
+            with open_own(file) as out:
+                while chunk := _read(stream):
+                    size += len(chunk)
+                    self.bytes_left -= len(chunk)
+                    self.limits = [limit - len(chunk) for limit in self.limits]
+                    if self.bytes_left < 0:
+                        raise TooLarge(f"it unpacks to more than {MOST_BYTES // 1024**3} GiB; {_UNPACK_IT}")
+                    if min(self.limits) < 0:
+                        raise TooLarge(
+                            f"it unpacks to far more bytes for its size than logs and copies do; {_DOUBTFUL}"
+                        )
+                    out.write(chunk)
+        except TooLarge:
+            file.unlink()
+            raise
         require_free(self.folder, _KEPT_FREE)
         return Source(path, size, modified_ms, file, hint, is_unpacked=True)
 
@@ -70,7 +90,7 @@ class Spool:
         """Count a member. Raises TooLarge."""
         self.members_left -= 1
         if self.members_left < 0:
-            raise TooLarge(f"it has more than {MOST_MEMBERS} members")
+            raise TooLarge(f"it has more than {MOST_MEMBERS} members; {_UNPACK_IT}")
 
 
 def members_of(archive: Source, spool: Spool, nested: bool = False) -> list[Source]:
@@ -81,12 +101,13 @@ def members_of(archive: Source, spool: Spool, nested: bool = False) -> list[Sour
     found: list[Source] = []
     read = _zip_members if archive.path.lower().endswith(".zip") else _tar_members
     try:
+        spool.limits = [_limit(archive), spool.limits[1] if nested else _most(archive, _DENSE)]
         for member in read(archive, spool):
             found.append(member)
     except TooLarge as error:
         for member in found:
             member.file.unlink(missing_ok=True)
-        spool.refused.append((archive.path, f"{error}; unpack it yourself, and give its folder"))
+        spool.refused.append((archive.path, str(error)))
         return []
     except _UNREADABLE as error:
         kept = "; the members before were read" if found else ""
@@ -101,6 +122,16 @@ def members_of(archive: Source, spool: Spool, nested: bool = False) -> list[Sour
             flat += members_of(member, spool, nested=True)
             member.file.unlink(missing_ok=True)
     return flat
+
+
+def _limit(archive: Source) -> int:
+    with archive.open_as_is() as raw:
+        return _most(archive, _DENSE if raw.peek(5).startswith(_DENSE_MAGIC) else _DEFLATED)
+
+
+def _most(archive: Source, bounds: tuple[int, int]) -> int:
+    always, ratio = bounds
+    return max(always, ratio * archive.size)
 
 
 def _tar_members(archive: Source, spool: Spool) -> Iterator[Source]:
@@ -139,6 +170,7 @@ def _open_tar(raw: IO[bytes]) -> tarfile.TarFile:
 
 def _zip_members(archive: Source, spool: Spool) -> Iterator[Source]:
     with archive.open_as_is() as raw, zipfile.ZipFile(raw) as zipped:
+        _refuse_overlaps(zipped.infolist(), raw)
         for info in zipped.infolist():
             spool.count()
             if info.is_dir():
@@ -159,6 +191,18 @@ def _zip_members(archive: Source, spool: Spool) -> Iterator[Source]:
                     yield spool.take(path, hint, stream, modified)
             except _UNREADABLE as error:
                 spool.refused.append((path, f"the zip's member cannot be read ({_text(error)}); unpack it yourself"))
+
+
+def _refuse_overlaps(members: list[zipfile.ZipInfo], raw: IO[bytes]) -> None:
+    """Raise TooLarge if two members share bytes of the zip: each is written, and the zip can be of any ratio."""
+    end = 0
+    for info in sorted(members, key=lambda info: info.header_offset):
+        if info.header_offset < end:
+            raise TooLarge(f"its members overlap, as no program packs them; {_DOUBTFUL}")
+        raw.seek(info.header_offset)
+        header = raw.read(_LOCAL_HEADER.size)
+        if len(header) == _LOCAL_HEADER.size:  # else zipfile says what is wrong
+            end = info.header_offset + len(header) + sum(_LOCAL_HEADER.unpack(header)) + info.compress_size
 
 
 def _read(stream: IO[bytes]) -> bytes:
