@@ -14,6 +14,8 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from each_case import for_each
+
 ROOT = Path(__file__).parents[1]
 LIB = ROOT / "lib" / "mqreplay"
 SOURCES = sorted(LIB.rglob("*.py"))
@@ -100,7 +102,7 @@ def test_pure_tests_are_collected_without_spark() -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "jobs").glob("*.py")), ids=lambda path: path.stem)
+@for_each(sorted((ROOT / "jobs").glob("*.py")))
 def test_job_is_thin(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     assert len(text.splitlines()) <= 40
@@ -130,13 +132,13 @@ def test_no_file_names_where_packages_come_from() -> None:
     assert [(str(path), host) for path, text in texts.items() for host in hosts if host in text] == []
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(LIB)))
+@for_each(SOURCES)
 def test_file_is_of_a_length_to_read(path: Path) -> None:
     assert len(path.read_text(encoding="utf-8").splitlines()) <= LONGEST
     assert path.stem not in {"helpers", "utils", "common", "misc"}
 
 
-@pytest.mark.parametrize("path", LOCKS, ids=lambda path: path.name)
+@for_each(LOCKS)
 def test_requirements_name_no_host(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     assert "://" not in text

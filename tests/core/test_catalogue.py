@@ -5,15 +5,14 @@ from __future__ import annotations
 import ast
 import re
 
-import pytest
-
+from each_case import for_each
 from vectors.catalogue import CORE, Function, functions
 
 LONGEST = 40  # lines of a function, its docstring not counted
 QUANTITY = re.compile(r"now|.*(time|timestamp|delay|offset|offset_py|size|size_py|position|latency|interval|duration)")
 UNIT = re.compile(r"\b(ms|messages|bytes|percent|units|level|levels|epoch)\b")
 FOUND = list(functions())
-by_key = pytest.mark.parametrize("function", FOUND, ids=lambda function: function.key)
+by_key = for_each(FOUND)
 
 
 def every_function() -> list[tuple[str, ast.FunctionDef]]:
@@ -59,7 +58,7 @@ def test_names_its_units(function: Function) -> None:
     assert not unknown or UNIT.search(about), f"the unit of {unknown}"
 
 
-@pytest.mark.parametrize(("key", "node"), every_function(), ids=lambda each: each if isinstance(each, str) else "")
+@for_each(every_function())
 def test_is_short(key: str, node: ast.FunctionDef) -> None:
     has_doc = ast.get_docstring(node) is not None
     doc = node.body[0]

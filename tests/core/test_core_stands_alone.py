@@ -6,9 +6,8 @@ import ast
 import sys
 from pathlib import Path
 
-import pytest
-
 import mqreplay.core
+from each_case import for_each
 
 FILES = sorted(Path(mqreplay.core.__path__[0]).rglob("*.py"))
 
@@ -23,7 +22,7 @@ def imports(path: Path) -> set[str]:
     return found
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+@for_each(FILES)
 def test_imports(path: Path) -> None:
     own = ("mqreplay.core", "mqreplay.errors", *(["lark"] if path.stem.startswith("sql92") else []))
     strangers = {

@@ -7,10 +7,9 @@ import importlib
 import pkgutil
 import types
 
-import pytest
-
 import mqreplay.core
 import mqreplay.decode
+from each_case import for_each
 
 
 def modules() -> list[str]:
@@ -20,7 +19,7 @@ def modules() -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("name", modules())
+@for_each(modules())
 def test_examples(name: str) -> None:
     result = doctest.testmod(importlib.import_module(name), report=True)
     assert result.failed == 0, f"{result.failed} of {result.attempted} examples of {name} fail"

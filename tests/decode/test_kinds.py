@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from each_case import for_each
 from mqreplay.decode.kinds import KINDS
 from mqreplay.decode.text import refuse_many
 from mqreplay.errors import DecodeError
@@ -39,7 +40,7 @@ def refused(stem: str, line: bytes) -> DecodeError:
     return caught.value
 
 
-@pytest.mark.parametrize("stem", KINDS)
+@for_each(KINDS)
 def test_real_lines_give_the_columns_they_promise(stem: str) -> None:
     kind = KINDS[stem]
     assert lines(stem)
@@ -54,7 +55,7 @@ def test_real_lines_give_the_columns_they_promise(stem: str) -> None:
             assert value is None or type(value) is python, name
 
 
-@pytest.mark.parametrize("stem", KINDS)
+@for_each(KINDS)
 def test_a_later_recorders_fields_are_ignored(stem: str) -> None:
     assert KINDS[stem].decode(changed(stem, x_new={"a": [1]})) == KINDS[stem].decode(lines(stem)[0])
 
@@ -70,14 +71,14 @@ NEEDED = [
 ]
 
 
-@pytest.mark.parametrize(("stem", "name"), NEEDED)
+@for_each(NEEDED)
 def test_a_line_without_what_it_needs_is_refused(stem: str, name: str) -> None:
     for line in (changed(stem, without=(name,)), changed(stem, **{name: None})):
         error = refused(stem, line)
         assert (error.code, name in error.detail) == ("missing_field", True)
 
 
-@pytest.mark.parametrize("stem", KINDS)
+@for_each(KINDS)
 def test_a_torn_line_is_refused(stem: str) -> None:
     line = lines(stem)[0].rstrip()
     for end in range(1, len(line)):

@@ -5,16 +5,15 @@ from __future__ import annotations
 import dataclasses
 import re
 
-import pytest
-
 from docs.findings import kinds_by_topic, section
+from each_case import for_each
 from mqreplay.evidence_advice import EVIDENCE
 from mqreplay.findings.every import KINDS
 from mqreplay.findings.kind import FindingKind
 from mqreplay.settings import Settings
 
 COMMAND_OR_LOG = re.compile(r"`[a-z]\w*( [^`]+)?`|\b\w+\.log\b")
-EVERY_KIND = pytest.mark.parametrize("kind", KINDS.values(), ids=lambda kind: kind.name)
+EVERY_KIND = for_each(KINDS.values())
 
 
 @EVERY_KIND

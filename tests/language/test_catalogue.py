@@ -10,6 +10,7 @@ from itertools import count
 
 import pytest
 
+from each_case import for_each
 from language.chinese import ZH
 from mqreplay.findings.registry import SHIPPED
 from mqreplay.language.language import fields
@@ -40,7 +41,7 @@ def _has_only_names(text: str, english: str) -> bool:
     return all(word.lower() in joined for word in re.findall(r"[A-Za-z]+", FIELD.sub("", text)))
 
 
-@pytest.mark.parametrize(("english", "text"), [*SENTENCES, *TEMPLATES])
+@for_each([*SENTENCES, *TEMPLATES])
 def test_an_entry_is_whole(english: str, text: str) -> None:
     assert fields(english).keys() == fields(text).keys()
     assert not any(fields(text).values()), "the translation only fills values in"
@@ -49,7 +50,7 @@ def test_an_entry_is_whole(english: str, text: str) -> None:
     assert COMMANDS.findall(_plain(english)) == COMMANDS.findall(text)
 
 
-@pytest.mark.parametrize(("english", "text"), SENTENCES)
+@for_each(SENTENCES)
 def test_a_sentence_ends_as_its_translation_does(english: str, text: str) -> None:
     """With another end, the sentence is never found."""
     if english[-1] in ENDS:
@@ -71,7 +72,7 @@ def test_no_text_is_left_of_what_a_kind_said_before(name: str) -> None:
     assert [text for text in FILES[f"{name}s.toml"] if text not in said] == []
 
 
-@pytest.mark.parametrize(("english", "text"), [each for each in OF_FINDINGS if fields(each[0])])
+@for_each([each for each in OF_FINDINGS if fields(each[0])])
 def test_a_filled_sentence_finds_its_own_translation(english: str, text: str) -> None:
     """No entry takes the sentence of another one, and values are kept."""
     numbers = count(11)

@@ -9,6 +9,7 @@ from typing import Any
 import polars as pl
 import pytest
 
+from each_case import for_each
 from language.chinese import ZH
 from mqreplay.cli.explanation import distance_text
 from mqreplay.report.evidence_groups import groups_of
@@ -39,7 +40,7 @@ STEP = {
 }
 
 
-@pytest.mark.parametrize("phrase", sorted(PHRASES))
+@for_each(sorted(PHRASES))
 def test_each_phrase_has_a_template(phrase: str) -> None:
     template = FIELD.sub(r"{\1}", phrase)
     translation = ZH.filled(template)

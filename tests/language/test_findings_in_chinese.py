@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import pytest
 
+from each_case import for_each
 from language.chinese import ZH, report, unknown
 from mqreplay.cli.explain import _watch_text
 from mqreplay.cli.explanation import Explanation
@@ -43,7 +44,7 @@ HOSTILE = [
 ]
 
 
-@pytest.mark.parametrize("kind", SHIPPED.values(), ids=SHIPPED)
+@for_each(SHIPPED.values())
 def test_a_kind_is_translated(kind: FindingKind) -> None:
     texts = [kind.example, kind.advice, kind.rule, kind.meaning]
     assert not (missing := unknown(texts)), report(missing)
@@ -83,7 +84,7 @@ def test_several_causes_of_a_rewind_are_translated(cause: str) -> None:
         assert not (missing := unknown([text])), report(missing)
 
 
-@pytest.mark.parametrize("issue", known_issues().issues, ids=lambda issue: str(issue.number))
+@for_each(known_issues().issues)
 def test_a_known_issue_is_translated(issue: KnownIssue) -> None:
     row = {"issue": issue.number, "component": issue.component, "versions": ["4.9.3", "5.1.0"], "title": issue.title}
     texts = [known_issue_text(row | {"mended_in": version}) for version in ("5.9.9", None)]

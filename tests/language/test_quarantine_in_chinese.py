@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from each_case import for_each
 from language.chinese import ZH, report, unknown
 from mqreplay import decode, ingest
 from mqreplay.decode.body import body_of
@@ -145,7 +146,7 @@ def _is_constant(node: ast.expr) -> bool:
     return isinstance(node, ast.Name) and node.id.isupper() and not hasattr(builtins, node.id)
 
 
-@pytest.mark.parametrize("name", MODULES)
+@for_each(MODULES)
 def test_every_reason_of_a_module_is_translated(name: str) -> None:
     missing = unknown(Module(name).reasons())
     assert missing == [], report(missing)
@@ -283,7 +284,7 @@ def test_a_reason_keeps_its_values(reason: str, translation: str) -> None:
     assert ZH.text(reason) == translation
 
 
-@pytest.mark.parametrize("name", sorted(MODULES))
+@for_each(sorted(MODULES))
 def test_no_english_is_left(name: str) -> None:
     """A value of a pattern must not swallow the words of another sentence."""
     texts = {reason: ZH.text(reason) for reason in Module(name).reasons()}

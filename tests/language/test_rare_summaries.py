@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
+from each_case import for_each
 from language.chinese import report, unknown
 
 RESET = "Group g on t: "
@@ -159,6 +158,6 @@ FORMS = [
 ]
 
 
-@pytest.mark.parametrize("text", FORMS)
+@for_each(FORMS)
 def test_a_rare_summary_is_translated(text: str) -> None:
     assert not (missing := unknown([text])), report(missing)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from each_case import for_each
 from language.chinese import ZH
 from language.composed_reasons import EXAMPLES, NOT_REASONS, OTHER_MODULES
 from mqreplay import decisions, evidence
@@ -53,7 +54,7 @@ def lacking(text: str) -> bool:
     return all(map(unknown, filled))
 
 
-@pytest.mark.parametrize("module", MODULES, ids=lambda path: path.stem)
+@for_each(MODULES)
 def test_every_reason_of_a_module_is_translated(module: Path) -> None:
     texts = literals(ast.parse(module.read_text("utf-8")))
     sentences = [text for text in texts if text.count(" ") > 1 and len(text.split()) > 1]
@@ -61,7 +62,7 @@ def test_every_reason_of_a_module_is_translated(module: Path) -> None:
     assert found == [], "translate it in reasons.toml; of a part of a reason, add an example to composed_reasons.py"
 
 
-@pytest.mark.parametrize("literal", EXAMPLES)
+@for_each(EXAMPLES)
 def test_composed_reasons_are_translated(literal: str) -> None:
     for example in EXAMPLES[literal]:
         assert re.search(".*".join(map(re.escape, literal.split("{}"))), example)

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from each_case import for_each
 from mqreplay.errors import ContractError
 from mqreplay.lake.contract import Contract, load_contracts
 from mqreplay.quality.expectations.rows_conserved import KINDS_OF_TABLE
@@ -14,7 +15,7 @@ from mqreplay.quality.suite import CHECK, NOT_NULL, UNIQUE, columns_needed, rule
 CONTRACTS = load_contracts()
 
 
-@pytest.mark.parametrize("contract", CONTRACTS.values(), ids=CONTRACTS)
+@for_each(CONTRACTS.values())
 def test_every_contract_is_a_suite(contract: Contract) -> None:
     asked = rules(contract)
     of_type = [rule.type for rule in asked]
@@ -28,7 +29,7 @@ def test_every_contract_is_a_suite(contract: Contract) -> None:
     assert set(contract.key) <= set(columns_needed(contract)) <= {c.name for c in contract.columns}
 
 
-@pytest.mark.parametrize("contract", CONTRACTS.values(), ids=CONTRACTS)
+@for_each(CONTRACTS.values())
 def test_no_two_rules_are_the_same_row_of_the_results(contract: Contract) -> None:
     named = [(rule.type, str(rule.arguments)) for rule in rules(contract)]
     assert len(named) == len(set(named))

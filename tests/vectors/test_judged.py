@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
+from each_case import for_each
 from vectors.catalogue import CORE, functions
 from vectors.judged import JUDGES_NOTHING, ON_ARRAYS
 from vectors.judged_by import entry_of, judged_by
@@ -15,18 +14,18 @@ KEYS = [function.key for function in functions()]
 REACHED = judged_by()
 
 
-@pytest.mark.parametrize("key", KEYS)
+@for_each(KEYS)
 def test_a_function_judges_or_says_why_not(key: str) -> None:
     assert REACHED.get(key) or entry_of(key, ON_ARRAYS) or entry_of(key, JUDGES_NOTHING)
 
 
-@pytest.mark.parametrize("name", [*ON_ARRAYS, *JUDGES_NOTHING])
+@for_each([*ON_ARRAYS, *JUDGES_NOTHING])
 def test_an_entry_is_of_a_function_that_imports_do_not_show(name: str) -> None:
     of_entry = [key for key in KEYS if name in (key, key.partition(":")[0])]
     assert any(not REACHED.get(key) for key in of_entry)
 
 
-@pytest.mark.parametrize("name", ON_ARRAYS)
+@for_each(ON_ARRAYS)
 def test_a_kernel_on_arrays_is_compared_with_core(name: str) -> None:
     test = (ROOT / ON_ARRAYS[name].test).read_text(encoding="utf-8")
     stem = name.partition(":")[0]

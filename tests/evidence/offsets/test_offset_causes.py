@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
+from each_case import for_each
 from mqreplay.decisions.offset_continuity import skips
 from mqreplay.evidence.offsets.offset_causes import (
     GROUP_QUEUE,
@@ -120,7 +121,7 @@ def is_back(change: Row) -> bool:
     return None not in (old, new) and new < old
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@for_each(SEEDS)
 def test_resets(seed):
     def is_hit(change: Row, reset: Row) -> bool:
         if reset["offset"] is None or change["new_offset"] is None:
@@ -140,7 +141,7 @@ def test_resets(seed):
     assert found.drop("reset").equals(changes)
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@for_each(SEEDS)
 def test_skips(seed):
     def is_hit(change: Row, skip: Row) -> bool:
         old, new = change["previous_offset"], change["new_offset"]
@@ -155,7 +156,7 @@ def test_skips(seed):
     assert found.drop("skipped").equals(changes)
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@for_each(SEEDS)
 def test_commits(seed):
     def is_hit(change: Row, sent: Row) -> bool:
         if sent["commit_offset"] is None or sent["commit_offset"] != change["new_offset"]:

@@ -7,6 +7,7 @@ import textwrap
 
 import pytest
 
+from each_case import for_each
 from record.imports.mqadmin.mqadmin_texts import GROUP, TOPIC, TOPIC_COMMAND, TOPIC_HEAD, Read, topic_row
 
 BOTH = [(0, 631), (0, 640)]
@@ -115,7 +116,7 @@ def wrapped(text, width):
     )
 
 
-@pytest.mark.parametrize("width", range(67, 175))
+@for_each(range(67, 175))
 def test_rows_that_a_terminal_broke_are_read_right_or_counted(width):
     for text in (TOPIC_COMMAND + TOPIC, f"mqadmin consumerProgress -g pay\n{GROUP}"):
         found = Read(wrapped(text, width))
@@ -126,7 +127,7 @@ def test_rows_that_a_terminal_broke_are_read_right_or_counted(width):
         assert len(found.offsets) + found.broken == 2 or (is_reported and not found.offsets), found.admin.left_out
 
 
-@pytest.mark.parametrize("width", range(30, 110))
+@for_each(range(30, 110))
 def test_a_table_cut_at_a_width_gives_no_wrong_number(width):
     text = TOPIC_COMMAND + "".join(line[:width] + "\n" for line in TOPIC.splitlines())
     found = Read(text)
@@ -135,7 +136,7 @@ def test_a_table_cut_at_a_width_gives_no_wrong_number(width):
     assert len(found.offsets) + found.broken == 2 or (is_reported and not found.offsets), found.admin.left_out
 
 
-@pytest.mark.parametrize("cut", range(1, 108))
+@for_each(range(1, 108))
 def test_a_text_that_ends_inside_a_row(cut):
     found = Read(SESSION[:-cut])
     assert found.offsets[0] == (0, 631)

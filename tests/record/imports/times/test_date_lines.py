@@ -6,6 +6,7 @@ import datetime as dt
 
 import pytest
 
+from each_case import for_each
 from mqreplay.record.imports.times.date_lines import date_of_line
 
 MOMENT = 1770964060000  # 2026-02-13 06:27:40 UTC
@@ -77,7 +78,7 @@ DATES = [
 ]
 
 
-@pytest.mark.parametrize("line", DATES)
+@for_each(DATES)
 def test_dates_of_usual_locales(line):
     found = date_of_line(line, dt.UTC)
     assert found is not None
@@ -85,7 +86,7 @@ def test_dates_of_usual_locales(line):
     assert 0 <= found.ms - MOMENT < 1000
 
 
-@pytest.mark.parametrize("line", DATES)
+@for_each(DATES)
 def test_a_text_with_a_zone_does_not_depend_on_the_zone_of_the_user(line):
     here, there = date_of_line(line, dt.UTC), date_of_line(line, CHINA)
     assert (here.ms - there.ms == 0) is here.has_zone
