@@ -11,8 +11,8 @@ import os
 import re
 import stat
 import unicodedata
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from functools import lru_cache
 from io import BufferedReader
 from pathlib import Path
@@ -167,6 +167,25 @@ def unreadable(error: OSError) -> UnreadableInput:
     if error.errno in OF_MACHINE:
         raise error
     return UnreadableInput(trouble_of(error))
+
+
+@contextmanager
+def permitted(path: str) -> Iterator[None]:
+    """Within, a file or folder that may not be read is an InputError. ``path`` is named if the system names none."""
+    try:
+        yield
+    except PermissionError as error:
+        closed = path if is_remote(path) else closed_part(str(error.filename or path))
+        raise InputError(
+            f"{closed} cannot be read: {trouble_of(error)}; change its mode or owner, or run mqreplay as a user who "
+            "may read it"
+        ) from None
+
+
+def closed_part(path: str) -> str:
+    """Return the folder that keeps this user from the path; the path itself if none of its folders does."""
+    above = (str(each) for each in reversed(Path(path).parents))
+    return next((each for each in above if not os.access(each, os.X_OK, effective_ids=True)), path)
 
 
 def escaped(name: bytes) -> str:

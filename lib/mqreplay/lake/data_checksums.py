@@ -15,6 +15,7 @@ import polars as pl
 
 from mqreplay.lake.files import is_remote, joined
 from mqreplay.lake.table_versions import damaged_table
+from mqreplay.local_files import permitted
 
 IN_NAME = re.compile(r"-([0-9a-f]{8})\.zstd\.parquet$")
 BLOCK = 1 << 20
@@ -36,12 +37,14 @@ def checksum_of(path: str | os.PathLike[str]) -> str:
 def check_files(location: str, listed: pl.DataFrame, *, checksums: bool = True) -> None:
     """Raise DamagedTable if one of the files that a snapshot lists is missing, or has another size or content.
 
+    Raises InputError for one that may not be read.
+
     ``location`` is the table's folder. Without ``checksums`` no file is read.
     """
     if is_remote(location):
         return
     files = listed.select("path", "size_bytes").rows()
-    with ThreadPoolExecutor(THREADS) as pool:
+    with permitted(location), ThreadPoolExecutor(THREADS) as pool:
         troubles = pool.map(lambda file: _trouble(location, file[0], file[1], checksums), files)
         if reason := next(filter(None, troubles), None):
             raise damaged_table(location, reason, is_seen=not reason.endswith(WRONG))
@@ -54,8 +57,10 @@ def _trouble(location: str, path: str, size: int, checksums: bool) -> str | None
         state = (now.st_size, now.st_mtime_ns, now.st_ino)
         if now.st_size != size:
             return f"its file {path} has {now.st_size:,} bytes, not {size:,}"
-        if checksums and checksum is not None and _checked.get(full) != state:
-            if checksum_of(full) != checksum[1]:
+        if checksums and _checked.get(full) != state:
+            if checksum is None:
+                open(full, "rb").close()  # may it be read?
+            elif checksum_of(full) != checksum[1]:
                 return f"its file {path} {WRONG}"
             _checked[full] = state
     except PermissionError:

@@ -20,7 +20,7 @@ from mqreplay.lake.files import first_line, is_remote, store_error
 from mqreplay.lake.lease import require_lease
 from mqreplay.lake.local_folder import check_table_folder
 from mqreplay.lake.storage import storage_options
-from mqreplay.lake.table_log import log_changed
+from mqreplay.lake.table_log import log_changed, require_readable_log
 from mqreplay.lake.table_writer import WrittenFile
 
 COMMIT = CommitProperties(custom_metadata={"mqreplay": __version__})
@@ -140,6 +140,7 @@ def table_errors(location: str) -> Iterator[None]:
         if is_remote(location):
             raise store_error(location, error) from None
         if isinstance(error, OSError):
+            require_readable_log(location)
             raise
         raise UnreadableLog(location, first_line(error)) from None
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from mqreplay.errors import InputError
 from mqreplay.lake.files import files_of, is_remote
 from mqreplay.lake.local_folder import folder
+from mqreplay.local_files import permitted
 
 LAYERS = ("bronze", "silver", "gold")
 
@@ -14,11 +15,9 @@ LAYERS = ("bronze", "silver", "gold")
 def require_warehouse(root: str) -> None:
     """Raise InputError if there is no warehouse, before anything is read."""
     place = folder(root, "warehouse")
-    try:
+    with permitted(place):
         found = files_of(place).names(place)
         if not found and (is_remote(place) or not Path(place).is_dir()):
             raise InputError(f"warehouse {root} does not exist; run nightly with a recording first")
         if not set(LAYERS) & set(found):
             raise InputError(f"{root} is not a warehouse: it lacks {', '.join(LAYERS)}; run nightly with it first")
-    except PermissionError as error:
-        raise InputError(f"warehouse {root} cannot be read: {error.strerror}") from None

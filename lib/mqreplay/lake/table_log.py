@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
@@ -14,6 +15,7 @@ from itertools import dropwhile
 from mqreplay.lake.files import FileInfo, files_of, is_remote, joined
 from mqreplay.lake.lease import is_leased
 from mqreplay.lake.scratch import scratch
+from mqreplay.local_files import permitted
 
 LOG = "_delta_log"
 COMMIT = re.compile(r"([0-9]{20})\.json")
@@ -35,12 +37,13 @@ def last_version(location: str) -> int | None:
 
 
 def last_commit(location: str) -> FileInfo | None:
-    """Return the log file of the last version; None without a table."""
-    if not is_leased(location):
-        return _last_commit(location)
-    if location not in _known:
-        _known[location] = _last_commit(location)
-    return _known[location]
+    """Return the log file of the last version; None without a table. Raises InputError if it may not be read."""
+    with permitted(location):
+        if not is_leased(location):
+            return _last_commit(location)
+        if location not in _known:
+            _known[location] = _last_commit(location)
+        return _known[location]
 
 
 def _last_commit(location: str) -> FileInfo | None:
@@ -92,6 +95,15 @@ def all_commits(location: str) -> Iterator[str | None]:
                 shutil.copy(joined(log, name), joined(folder, LOG, name))
             is_whole = True
         yield folder if is_whole else None
+
+
+def require_readable_log(location: str) -> None:
+    """Raise InputError if a file of the table's log may not be read: delta-rs does not name it."""
+    log = joined(location, LOG)
+    with permitted(location):
+        for name in files_of(log).names(log):
+            if not os.access(path := joined(log, name), os.R_OK, effective_ids=True):
+                raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
 
 
 def remove_checkpoints(location: str) -> None:

@@ -14,6 +14,7 @@ from mqreplay.errors import ContractError
 from mqreplay.lake.contract import load_contracts
 from mqreplay.lake.files import joined
 from mqreplay.lake.small_file import read_json, write_json
+from mqreplay.local_files import permitted
 
 FILE = ".mqreplay.versions"
 
@@ -84,6 +85,7 @@ class TableVersions:
 
     def _read(self) -> dict[str, Noted] | None:
         try:
-            return {name: Noted(*noted) for name, noted in read_json(self._path, is_old=False)["tables"].items()}
+            with permitted(self._path):
+                return {name: Noted(*noted) for name, noted in read_json(self._path, is_old=False)["tables"].items()}
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return None
