@@ -1,6 +1,7 @@
 """The unfinished recording: a folder beside the final one, renamed when it is complete.
 
-An interrupted run leaves only the folder *.import.unfinished, which the next run empties.
+A killed run leaves only the folder *.import.unfinished, which the next run to the same or another --out beside it
+removes.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import os
 import shutil
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
@@ -66,6 +67,7 @@ def staged(out: Path) -> Iterator[Path]:
     try:
         _lock(held, folder, out)
         _empty(folder)
+        _remove_abandoned(folder)
         try:
             with own_disk(folder):
                 (folder / SPOOL).mkdir()
@@ -107,6 +109,22 @@ def _lock(held: int, folder: Path, out: Path) -> None:
     # The other import may have ended between open and lock: then this is its recording.
     if not folder.exists() or not os.path.samestat(os.fstat(held), folder.stat()):
         raise InputError(f"another import has just written {out}; give another folder")
+
+
+def _remove_abandoned(own: Path) -> None:
+    """Remove the folders beside ``own`` that killed imports left: nobody holds their locks.
+
+    One without a spool may be of an import that has not locked it yet.
+    """
+    for folder in own.parent.glob(f".*{STAGING}"):
+        with suppress(OSError):  # it is in use or not ours, or the file system has no locks
+            if folder != own and (folder / SPOOL).is_dir():
+                held = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+                try:
+                    fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    shutil.rmtree(folder)
+                finally:
+                    os.close(held)
 
 
 def _empty(folder: Path) -> None:
