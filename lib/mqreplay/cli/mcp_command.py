@@ -70,7 +70,7 @@ def _with_reasons(tool: Callable[..., Any]) -> Callable[..., Any]:
     from mcp.server.mcpserver.exceptions import ToolError
 
     @contextmanager
-    def told() -> Iterator[None]:
+    def with_reason() -> Iterator[None]:
         try:
             yield
         except MqreplayError as error:
@@ -78,12 +78,12 @@ def _with_reasons(tool: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(tool)
     def called(*args: Any, **options: Any) -> Any:
-        with told():
+        with with_reason():
             return tool(*args, **options)
 
     @functools.wraps(tool)
     async def awaited(*args: Any, **options: Any) -> Any:
-        with told():
+        with with_reason():
             return await tool(*args, **options)
 
     return awaited if inspect.iscoroutinefunction(tool) else called

@@ -17,6 +17,7 @@ from mqreplay.lake.small_file import read_json, write_json
 from mqreplay.local_files import permitted
 
 FILE = ".mqreplay.versions"
+_WRITING = threading.Lock()  # threads may have objects of their own for one warehouse
 
 
 class Noted(NamedTuple):
@@ -58,7 +59,7 @@ class TableVersions:
     """
 
     def __init__(self, root: str) -> None:
-        self._path, self._lock = joined(root, FILE), threading.Lock()
+        self._path = joined(root, FILE)
         self._noted: dict[str, Noted] | None = None
 
     def of(self, name: str) -> Noted | None:
@@ -78,7 +79,7 @@ class TableVersions:
 
     def write(self, changed: Mapping[str, Noted | None]) -> None:
         """Note the versions of these tables; None: there is no such table. Hold the warehouse's lock."""
-        with self._lock:
+        with _WRITING:
             noted = {**(self._read() or {}), **changed}
             self._noted = {name: version for name, version in sorted(noted.items()) if version is not None}
             write_json(self._path, {"tables": self._noted})

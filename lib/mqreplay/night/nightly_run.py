@@ -70,7 +70,7 @@ class NightlyRun:
         self.settings, self.progress = settings, progress
         self.failures = failures if failures is not None else Failures(None)
         self.last_runs = LastRuns.of(self.warehouse.root)
-        self._given: dict[str, list[str]] = {}  # the recordings of the run by cluster
+        self._recordings: dict[str, list[str]] = {}  # the recordings of the run by cluster
 
     def attempt(self, cluster: str) -> AbstractContextManager[None]:
         """Return a context for the work on one cluster: if it fails, it is rolled back, and others can go on."""
@@ -98,7 +98,7 @@ class NightlyRun:
             begin,
             self.attempt,
         )
-        self._given = {each.cluster: each.recordings for each in done if each.files}
+        self._recordings = {each.cluster: each.recordings for each in done if each.files}
         return done
 
     def clusters(self, cluster: str | None) -> list[str]:
@@ -266,7 +266,7 @@ class NightlyRun:
 
     def _night(self, cluster: str) -> Night | None:
         reported = self.last_runs.reported.get(cluster, Reported())
-        return reported.night(self.spans(cluster), self._given.get(cluster))
+        return reported.night(self.spans(cluster), self._recordings.get(cluster))
 
     def figures(self, outcome: Outcome) -> list[Sample]:
         """Return the figures of a cluster for Prometheus; none without a recorded time."""

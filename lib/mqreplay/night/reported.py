@@ -81,13 +81,13 @@ class Reported:
         }
         return {"parts": parts, **{name: sorted(getattr(self, name)) for name in IDS}}
 
-    def night(self, found: Sequence[Span], given: Collection[str] | None) -> Night | None:
-        """Return the night of a run that has the recordings ``given``; None: all. There is none without recorded time.
+    def night(self, found: Sequence[Span], recordings: Collection[str] | None) -> Night | None:
+        """Return the night of a run that has these ``recordings``; None: all. There is none without recorded time.
 
         It is what they have recorded since it was reported last. If that is nothing, it is the last of their nights
         again: a run that is repeated has the same answer.
         """
-        times = {name: each for name, each in _times(found).items() if given is None or name in given}
+        times = {name: each for name, each in _times(found).items() if recordings is None or name in recordings}
         parts = {name: self._part(name, last) for name, (_, last) in times.items()}
         old = {name: part for name, part in parts.items() if part is not None and part.last == times[name][1]}
         new = {name: _time_after(parts[name], *times[name]) for name in times.keys() - old.keys()}
