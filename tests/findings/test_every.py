@@ -82,7 +82,15 @@ LIMITS = Limits(
 )
 NAMES = {
     *("offset_rewind", "offset_jump", "offset_reset", "stuck_queue", "orphan_queue", "double_owned_queue"),
-    *("lag_grows", "idle_consumer", "uneven_allocation", "strategy_conflict", "subscription_conflict", "consumer_lost"),
+    *(
+        "lag_grows",
+        "idle_consumer",
+        "uneven_allocation",
+        "strategy_conflict",
+        "subscription_conflict",
+        "topic_unsubscribed",
+        "consumer_lost",
+    ),
     *(
         "broker_unlisted",
         "master_changed",

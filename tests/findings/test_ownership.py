@@ -33,8 +33,6 @@ IDLE = {
 }
 Row = dict[str, Any]
 SHOWN = pl.DataFrame({"consumer_group": ["g"], "table_name": ["silver.rebalance"]})
-SPAN = {name: DISPUTES[name] for name in ("consumer_group", "topic", "from_ts", "to_ts")}
-SUBSCRIBED = pl.DataFrame(schema=SPAN)  # no topic was dropped
 QUEUE = {"consumer_group": "g", "topic": "T", "broker_name": "b", "queue_id": 0}
 
 
@@ -50,7 +48,7 @@ def idle(began: float, ended: float, client: str = "c1", rebalances: int = 0) ->
 def found(disputes: list[Row], members: list[Row]) -> list[Row]:
     frames = pl.DataFrame(disputes, DISPUTES), pl.DataFrame(members, IDLE)
     return (
-        ownership_findings(*frames, SHOWN, SUBSCRIBED, "c", DISPUTE_S, *IDLE_LIMITS, GAP_S)
+        ownership_findings(*frames, SHOWN, "c", DISPUTE_S, *IDLE_LIMITS, GAP_S)
         .sort("kind", "from_ts", "client_id")
         .to_dicts()
     )
@@ -71,22 +69,6 @@ def test_a_queue_left_to_nobody_and_one_held_twice():
     assert double["evidence"] == [evidence_of("gold.queue_owner", **QUEUE)]
     seen = evidence_of("silver.rebalance", consumer_group="g", topic="T")
     assert orphan["evidence"] == [seen], "no row of queue_owner names nobody"
-
-
-@pytest.mark.parametrize(
-    ("began", "ended", "said"),
-    [
-        (20, 200, " No member of the group subscribed to T any more, from 02:00:20 UTC at the latest."),
-        (120, 300, ""),  # for less than half of the time: not the cause
-    ],
-)
-def test_a_topic_that_no_member_lists_any_more_is_said(began, ended, said):
-    dropped = pl.DataFrame([("g", "T", at(began), at(ended))], SPAN, orient="row")
-    frames = pl.DataFrame([dispute(0, 0, 200)], DISPUTES), pl.DataFrame([], IDLE)
-    (orphan,) = ownership_findings(*frames, SHOWN, dropped, "c", DISPUTE_S, *IDLE_LIMITS, GAP_S).to_dicts()
-    assert orphan["summary"] == (
-        f"Group g left 1 queue of T (b/0) to nobody: 200 queue-seconds in which nobody consumed it.{said}"
-    )
 
 
 def test_a_summary_names_queues_in_order_and_counts_the_rest():
@@ -116,7 +98,7 @@ def test_a_retry_topic_counts_only_if_messages_were_sent_to_it():
     disputes = [dispute(0, 0, 100, **retry), dispute(2, 0, 100, **retry)]
     assert found(disputes, []) == []
     frames = pl.DataFrame(disputes, DISPUTES), pl.DataFrame([], IDLE)
-    both = ownership_findings(*frames, SHOWN, SUBSCRIBED, "c", DISPUTE_S, *IDLE_LIMITS, GAP_S, {"%RETRY%g", "%RETRY%h"})
+    both = ownership_findings(*frames, SHOWN, "c", DISPUTE_S, *IDLE_LIMITS, GAP_S, {"%RETRY%g", "%RETRY%h"})
     assert both["severity"].to_list() == ["warning"] * 2
 
 
@@ -143,7 +125,7 @@ def test_an_idle_consumer_is_named():
 
 def test_no_rows_give_no_findings():
     frames = pl.DataFrame(schema=DISPUTES), pl.DataFrame(schema=IDLE)
-    assert ownership_findings(*frames, SHOWN, SUBSCRIBED, "c", DISPUTE_S, *IDLE_LIMITS, GAP_S).schema == SCHEMA
+    assert ownership_findings(*frames, SHOWN, "c", DISPUTE_S, *IDLE_LIMITS, GAP_S).schema == SCHEMA
 
 
 def test_evidence_of_a_polled_group_is_what_its_members_answered_and_what_brokers_listed():
@@ -151,7 +133,7 @@ def test_evidence_of_a_polled_group_is_what_its_members_answered_and_what_broker
     polled = pl.DataFrame({"consumer_group": ["g", "g"], "table_name": tables})
     disputes = pl.DataFrame([dispute(0, 0, 200), dispute(2, 0, 200)], DISPUTES)
     frames = disputes, pl.DataFrame([idle(0, 200)], IDLE)
-    made = ownership_findings(*frames, polled, SUBSCRIBED, "c", DISPUTE_S, *IDLE_LIMITS, GAP_S).sort("kind")
+    made = ownership_findings(*frames, polled, "c", DISPUTE_S, *IDLE_LIMITS, GAP_S).sort("kind")
     double, lonely, orphan = made["evidence"].to_list()
     of_group = [evidence_of(table, consumer_group="g") for table in tables]
     assert orphan == of_group

@@ -39,8 +39,8 @@ TOPICS: Mapping[str, tuple[str, ...]] = {
         *("offset_rewind", "offset_jump", "offset_reset", "offset_beyond_max", "stuck_queue", "orphan_offset_key"),
     ),
     "Consumers and their queues": (
-        *("consumer_lost", "strategy_conflict", "subscription_conflict", "orphan_queue", "double_owned_queue"),
-        *("idle_consumer", "uneven_allocation"),
+        *("consumer_lost", "strategy_conflict", "subscription_conflict", "topic_unsubscribed"),
+        *("orphan_queue", "double_owned_queue", "idle_consumer", "uneven_allocation"),
     ),
     "Messages": ("duplicate_delivery", "retry_growth", "dead_letter"),
     "Topics, clocks and files": ("queue_count_changed", "clock_skew", "torn_snapshot"),

@@ -72,6 +72,7 @@ LAG_GROWS = FindingKind(
         Cause("slow_listener", same=("consumer_group", "topic"), after_s=120, before_s=90),
         Cause("strategy_conflict", same=("consumer_group",)),
         Cause("subscription_conflict", same=("consumer_group",)),
+        Cause("topic_unsubscribed", same=("consumer_group", "topic"), before_s=90),  # polls are a minute apart
         Cause("duplicate_client_id", same=("consumer_group",), after_s=150),
         # A slave that lacks the topic or the group serves nobody while the master is down.
         Cause("slave_config_drift", same=("broker_name", "topic"), after_s=120, critical=True),
@@ -80,7 +81,6 @@ LAG_GROWS = FindingKind(
         Cause("broker_down", same=("broker_name",), after_s=150),  # stale connections stay listed for 135 s
         Cause("slow_broker", same=("consumer_group", "topic"), before_s=90),
         Cause("slave_pull", same=("broker_name",), after_s=120, critical=True),
-        Cause("orphan_queue", same=("consumer_group", "topic"), after_s=120, before_s=60),
     ),
 )
 QUEUES_NAMED = 16  # queues in a summary; more are counted

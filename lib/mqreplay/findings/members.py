@@ -10,12 +10,7 @@ from mqreplay.evidence_advice import Need
 from mqreplay.findings.finding_evidence import FindingEvidence
 from mqreplay.findings.kind import FindingKind
 from mqreplay.findings.limits import Limits
-from mqreplay.findings.shape import (
-    evidence_row,
-    finding,
-    record_key,
-    seconds,
-)
+from mqreplay.findings.shape import finding, rows_of, seconds
 
 
 def find(evidence: FindingEvidence, limits: Limits) -> pl.DataFrame:
@@ -79,7 +74,7 @@ def conflict_findings(
     sides = pl.col("sides").list.join(" against ")
     own_topics = pl.col("topics").list.eval(pl.element().filter(~pl.element().str.starts_with(RETRY)))
     by_strategy = finding(
-        strategies.filter(long).with_columns(_rows_of("gold.allocation")),
+        strategies.filter(long).with_columns(rows_of("gold.allocation")),
         STRATEGY_CONFLICT,
         cluster,
         severity="warning",
@@ -91,18 +86,10 @@ def conflict_findings(
         ),
     )
     by_subscription = finding(
-        subscriptions.filter(long).with_columns(_rows_of("silver.heartbeat")),
+        subscriptions.filter(long).with_columns(rows_of("silver.heartbeat")),
         SUBSCRIPTION_CONFLICT,
         cluster,
         severity="warning",
         summary=pl.format("Members of group {} subscribed to different things: {}.", "consumer_group", sides),
     )
     return pl.concat([by_strategy, by_subscription])
-
-
-def _rows_of(table: str) -> pl.Expr:
-    """Return the evidence of record_ids: of the table, or of the one that the id begins with."""
-    of_other = pl.element().str.contains(" ", literal=True)
-    named = pl.when(of_other).then(pl.element().str.extract("^([^ ]+) ")).otherwise(pl.lit(table))
-    record_id = pl.when(of_other).then(pl.element().str.extract(" (.*)$")).otherwise(pl.element())
-    return pl.col("record_ids").list.eval(evidence_row(named, record_key(record_id))).alias("evidence")

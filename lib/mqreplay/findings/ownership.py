@@ -8,13 +8,7 @@ import polars as pl
 
 from mqreplay.core.retry_topic import RETRY_GROUP_TOPIC_PREFIX as RETRY
 from mqreplay.evidence.arrays.keys import KEY
-from mqreplay.evidence.members.ownership import (
-    disputes,
-    due_queues,
-    idle_members,
-    subscribers,
-    unsubscribed_topics,
-)
+from mqreplay.evidence.members.ownership import disputes, due_queues, idle_members, subscribers
 from mqreplay.evidence.time_spans import with_session
 from mqreplay.evidence_advice import Need
 from mqreplay.findings.duplicate_ids import BY_DUPLICATE
@@ -58,7 +52,6 @@ def find(evidence: FindingEvidence, limits: Limits) -> pl.DataFrame:
         disputes(owners, due, polled.duplicates),
         idle_members(subscribed, owners, unshared, rebalance, limits.rebalance_interval_s, polled.unwatched),
         rebalanced if polled.shown is None else pl.concat([rebalanced, polled.shown]),
-        unsubscribed_topics(evidence.heartbeat, evidence.members),
         evidence.cluster,
         limits.dispute_s,
         limits.idle_s,
@@ -90,6 +83,7 @@ ORPHAN_QUEUE = FindingKind(
         BY_DUPLICATE,
         Cause("strategy_conflict", same=("consumer_group",)),
         Cause("subscription_conflict", same=("consumer_group",)),
+        Cause("topic_unsubscribed", same=("consumer_group", "topic"), before_s=90),  # polls are a minute apart
         Cause("consumer_lost", same=("consumer_group",), after_s=150),
         # A queue lost with its broker is fought for wherever its group is: the finding may span brokers.
         Cause("broker_down", same=(), after_s=120),
@@ -156,7 +150,6 @@ def ownership_findings(
     disputes: pl.DataFrame,
     idle: pl.DataFrame,
     shown: pl.DataFrame,
-    unsubscribed: pl.DataFrame,
     cluster: str,
     dispute_s: int,
     idle_s: int,
@@ -172,8 +165,7 @@ def ownership_findings(
     rebalances over more than one interval of ``interval_s`` seconds. Disputes of one group and topic that are ``gap_s``
     seconds apart or less are one finding. A retry topic counts only if messages were sent to it: ``retried`` has the
     names of these.
-    ``shown``: consumer_group and table_name, one of KEY_OF_TABLE, where the group has rows. ``unsubscribed`` is the
-    frame of `unsubscribed_topics`.
+    ``shown``: consumer_group and table_name, one of KEY_OF_TABLE, where the group has rows.
     """
     matters = ~pl.col("topic").str.starts_with(RETRY) | pl.col("topic").is_in(list(retried))
     of_dispute = disputes.filter(matters).with_columns(_ms().alias("ms"), orphan=pl.col("owners") == 0)
@@ -192,8 +184,8 @@ def ownership_findings(
     )
     rebalanced = (pl.col("rebalances") >= idle_rebalances) & (_ms() > (interval_s + SPREAD_S) * 1000)
     long = idle.filter((_ms() > idle_s * 1000) | rebalanced)
-    orphans = _orphans(merged, shown, unsubscribed, cluster)
-    return pl.concat([orphans, _doubles(merged, shown, cluster), _idle(long, shown, cluster)])
+    found = [_orphans(merged, shown, cluster), _doubles(merged, shown, cluster), _idle(long, shown, cluster)]
+    return pl.concat(found)
 
 
 def _seen(rows: pl.DataFrame, shown: pl.DataFrame) -> pl.DataFrame:
@@ -224,36 +216,19 @@ def _them() -> pl.Expr:
     return pl.when(pl.col("queues") == 1).then(pl.lit("it")).otherwise(pl.lit("them"))
 
 
-def _orphans(merged: pl.DataFrame, shown: pl.DataFrame, unsubscribed: pl.DataFrame, cluster: str) -> pl.DataFrame:
+def _orphans(merged: pl.DataFrame, shown: pl.DataFrame, cluster: str) -> pl.DataFrame:
     summary = pl.format(
-        "Group {} left {} of {}{} to nobody: {} queue-seconds in which nobody consumed {}.{}",
+        "Group {} left {} of {}{} to nobody: {} queue-seconds in which nobody consumed {}.",
         "consumer_group",
         counted("queues", "queue"),
         "topic",
         places_text(),
         "seconds",
         _them(),
-        pl.format(
-            " No member of the group subscribed to {} any more, from {} UTC at the latest.",
-            "topic",
-            pl.col("unsubscribed_ts").dt.strftime("%H:%M:%S"),
-        ).fill_null(""),
     )
     # A queue that nobody holds is in no row of queue_owner.
-    orphans = _with_unsubscribed(merged.filter("orphan"), unsubscribed)
-    rows = _seen(orphans, shown).with_columns(evidence="seen")
+    rows = _seen(merged.filter("orphan"), shown).with_columns(evidence="seen")
     return finding(rows, ORPHAN_QUEUE, cluster, severity="warning", summary=summary)
-
-
-def _with_unsubscribed(orphans: pl.DataFrame, unsubscribed: pl.DataFrame) -> pl.DataFrame:
-    """Return the rows with ``unsubscribed_ts``: since when no member listed the topic, if for most of the time."""
-    span = ["consumer_group", "topic", "from_ts", "to_ts"]
-    met = orphans.select(span).join(
-        unsubscribed.rename({"from_ts": "unsubscribed_ts", "to_ts": "until"}), ["consumer_group", "topic"]
-    )
-    both = pl.min_horizontal("to_ts", "until") - pl.max_horizontal("from_ts", "unsubscribed_ts")
-    most = met.filter(2 * both > pl.col("to_ts") - pl.col("from_ts"))
-    return orphans.join(most.select(*span, "unsubscribed_ts"), span, how="left")
 
 
 def _doubles(merged: pl.DataFrame, shown: pl.DataFrame, cluster: str) -> pl.DataFrame:

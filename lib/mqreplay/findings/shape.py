@@ -140,6 +140,14 @@ def evidence_row(table: pl.Expr, key: pl.Expr) -> pl.Expr:
     return pl.struct(table.alias("table_name"), *(key.struct.field(name) for name in EVIDENCE_KEY))
 
 
+def rows_of(table: str) -> pl.Expr:
+    """Return the evidence of record_ids: of the table, or of the one that the id begins with."""
+    of_other = pl.element().str.contains(" ", literal=True)
+    named = pl.when(of_other).then(pl.element().str.extract("^([^ ]+) ")).otherwise(pl.lit(table))
+    record_id = pl.when(of_other).then(pl.element().str.extract(" (.*)$")).otherwise(pl.element())
+    return pl.col("record_ids").list.eval(evidence_row(named, record_key(record_id))).alias("evidence")
+
+
 def one_or_none(name: str) -> pl.Expr:
     """Return an aggregate: the value, where all of a group's rows that have one share it, else null."""
     known = pl.col(name).drop_nulls()

@@ -56,6 +56,19 @@ def _of_table(name: str) -> pl.Expr:
     return (pl.lit(f"{name} ") + pl.col("record_id")).alias("record_id")
 
 
+def stated_subscriptions(heartbeat: pl.DataFrame) -> pl.DataFrame:
+    """Return what members stated themselves, sorted by ts: columns as of `subscriptions`.
+
+    What a broker knows of its group is no statement. The record_id of an answer of the client has its table before it.
+    """
+    own = heartbeat.filter(pl.col("source").ne_missing(CONNECTION))
+    polled = own.filter((pl.col("source") == RUNNING_INFO).fill_null(False)).with_columns(
+        _of_table("silver.assignment")
+    )
+    sent = own.filter(pl.col("source").ne_missing(RUNNING_INFO))
+    return subscriptions(pl.concat([sent, polled])).sort("ts")
+
+
 def subscription_conflicts(heartbeat: pl.DataFrame, members: pl.DataFrame, interval_s: int) -> pl.DataFrame:
     """Return the times in which members of a group had different subscriptions.
 
@@ -66,12 +79,7 @@ def subscription_conflicts(heartbeat: pl.DataFrame, members: pl.DataFrame, inter
     rows of observed_clients.observed_heartbeats; a broker's knowledge is not a member's own statement. A heartbeat
     without subscriptions (useHeartbeatV2) confirms those that the member sent before.
     """
-    own = heartbeat.filter(pl.col("source").ne_missing(CONNECTION))
-    polled = own.filter((pl.col("source") == RUNNING_INFO).fill_null(False)).with_columns(
-        _of_table("silver.assignment")
-    )
-    sent = own.filter(pl.col("source").ne_missing(RUNNING_INFO))
-    stated = subscriptions(pl.concat([sent, polled])).sort("ts")
+    stated = stated_subscriptions(heartbeat)
     listed = pl.when(pl.col("subscribed").is_not_null())
     side, record_id = (
         listed.then(name).forward_fill().over(MEMBER).alias(alias)

@@ -16,7 +16,6 @@ from mqreplay.core.retry_topic import RETRY_GROUP_TOPIC_PREFIX as RETRY
 from mqreplay.evidence.arrays.keys import KEY, QUEUE
 from mqreplay.evidence.arrays.wide_rows import slices
 from mqreplay.evidence.members.membership import MEMBER, subscriptions
-from mqreplay.evidence.members.observed_clients import CONNECTION
 from mqreplay.evidence.time_spans import INSTANT, with_session
 
 GROUP_TOPIC = ["consumer_group", "topic"]
@@ -184,38 +183,6 @@ def subscribers(
     by_heartbeat = listed.explode("topics").rename({"topics": "topic"})
     topics = [frame.select(*MEMBER, "topic").unique() for frame in (by_heartbeat, rebalance, owners)]
     return members.join(pl.concat(topics).unique(), MEMBER)
-
-
-def unsubscribed_topics(heartbeat: pl.DataFrame, members: pl.DataFrame) -> pl.DataFrame:
-    """Return the times in which all members of a group had stated lists without a topic that one had listed before.
-
-    Columns: consumer_group, topic, from_ts, to_ts.
-
-    A list is valid from one statement of the client to the next; ``members`` is the frame of `membership`. What brokers
-    know of a group is no statement of its members.
-    """
-    stated = subscriptions(heartbeat.filter(pl.col("source").ne_missing(CONNECTION)))
-    lists = stated.filter(pl.col("topics").list.len() > 0).sort("ts").select(*MEMBER, "ts", "topics", "subscribed")
-    changes = lists.filter(pl.col("subscribed").ne_missing(pl.col("subscribed").shift().over(MEMBER)))
-    first = (
-        changes.explode("topics").group_by("consumer_group", pl.col("topics").alias("topic")).agg(pl.col("ts").min())
-    )
-    until = changes.with_columns(pl.col("ts").shift(-1).over(MEMBER).alias("until"))
-    without = (
-        first.rename({"ts": "first_ts"})
-        .join(until, "consumer_group")
-        .filter(~pl.col("topics").list.contains(pl.col("topic")) & (pl.col("ts") > pl.col("first_ts")))
-    )
-    sessions = members.select(*MEMBER, "from_ts", "to_ts")
-    stale = without.join(sessions, MEMBER).select(
-        *GROUP_TOPIC,
-        pl.max_horizontal("ts", "from_ts").alias("from_ts"),
-        pl.min_horizontal("until", "to_ts").alias("to_ts"),
-    )
-    dropped = stale.filter(pl.col("to_ts") > pl.col("from_ts"))
-    present = dropped.select(GROUP_TOPIC).unique().join(sessions, "consumer_group")
-    counted = counted_spans({"present": present, "dropped": dropped}, GROUP_TOPIC)
-    return _merged(counted.filter((pl.col("dropped") > 0) & (pl.col("dropped") == pl.col("present"))), GROUP_TOPIC)
 
 
 def idle_members(

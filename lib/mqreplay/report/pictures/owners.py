@@ -33,6 +33,7 @@ KINDS = (
     "orphan_queue",
     "strategy_conflict",
     "subscription_conflict",
+    "topic_unsubscribed",
     "idle_consumer",
     "uneven_allocation",
     "consumer_lost",
