@@ -165,6 +165,9 @@ lock: setup-dev ## Make the lock files anew; ARGS=--upgrade for newer versions
 	  $(LOCK) $(ARGS) -o requirements/bench.txt requirements/bench.in; \
 	  $(LOCK) $(ARGS) -o requirements/airflow.txt requirements/airflow.in
 
+accuracy: setup-dev ## Count right and wrong findings of the recorded nights: docs/development/accuracy.md
+	@PYTHONPATH=tests $(BIN)/python -m night.accuracy
+
 changelog: setup-dev ## Show the changelog of the next version; ARGS=--yes writes it, and removes the fragments
 	@$(BIN)/towncrier build $(or $(ARGS),--draft)
 

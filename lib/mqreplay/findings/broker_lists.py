@@ -46,7 +46,7 @@ BROKER_UNLISTED = FindingKind(
     advice="Compare namesrvAddr in the broker's configuration with the name servers:"
     " `mqadmin getBrokerConfig -b BROKER_ADDR -n NAMESRV`. Read broker.log for `registerBroker` and namesrv.log for the"
     " address. A broker of a new version may wait for its partner before it registers (skipPreOnline).",
-    confidence=1.0,
+    confidence=0.9,
     needs=(Need("broker_runtime"),),
     thresholds=("findings.dispute_s",),
     example="The master of broker-b answered at 10.0.0.2:10911, and no name server listed it for 116 s.",
@@ -65,7 +65,7 @@ MASTER_CHANGED = FindingKind(
     follows="ReplicasInfoManager#electMaster, ReplicasManager#changeToMaster",
     advice="Find out why the old master went: its broker.log, and the controller's log for `elect`. Look at the state:"
     " `mqadmin getSyncStateSet -a CONTROLLER_ADDR -b BROKER_NAME`. Make consumers idempotent by message key.",
-    confidence=1.0,
+    confidence=0.9,
     needs=(Need("broker_runtime"),),
     thresholds=("findings.same_cause_gap_s",),
     example="The master of broker-a changed from 10.0.0.1:10911 to 10.0.0.2:10911 within 10 s; by the last polls the"
@@ -101,7 +101,7 @@ NAME_SERVER_DOWN = FindingKind(
     follows="NettyRemotingClient#getAndCreateNameserverChannel",
     advice="Look at the process and its host, and read namesrv.log. Start it again, and see that it lists all brokers:"
     " `mqadmin clusterList -n NAMESRV`. Give all clients and brokers all name servers (namesrvAddr).",
-    confidence=1.0,
+    confidence=0.9,
     needs=(Need("broker_runtime"),),
     thresholds=("findings.down_s",),
     example="Name server 10.0.0.1:9876 did not answer for 95 s; 1 other name server answered.",

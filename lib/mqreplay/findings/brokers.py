@@ -57,7 +57,7 @@ FAILOVER_PULL = FindingKind(
     advice="Run `mqadmin clusterList -n NAMESRV` on each name server, and read namesrv.log for the broker's address:"
     " `the broker's channel destroyed` and `brokers expired` say when and why it was dropped. A slave's copies of the"
     " offsets are older, so make consumers idempotent by message key.",
-    confidence=1.0,
+    confidence=0.9,
     needs=(Need("pull_log"),),
     thresholds=("findings.failed_over_s", "findings.same_cause_gap_s"),
     example="The master of broker-a was missing from the route: 132 pulls of 11 groups went to a slave instead.",

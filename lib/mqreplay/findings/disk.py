@@ -30,7 +30,7 @@ DISK_FULL = FindingKind(
     " commitLogDiskRatio falls to 0.85 or less: `mqadmin brokerStatus -b BROKER_ADDR -n NAMESRV`. To keep fewer days,"
     " lower fileReservedTime (hours): `mqadmin updateBrokerConfig -b BROKER_ADDR -k fileReservedTime -v HOURS -n"
     " NAMESRV`. Check whether slow groups lost messages that the broker deleted.",
-    confidence=1.0,
+    confidence=0.9,
     needs=(Need("broker_runtime"),),
     example="A disk of the master of broker-a was full for 95 s, up to 95 % used: the broker takes no message above"
     " 90 %.",

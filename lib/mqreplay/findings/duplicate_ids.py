@@ -38,7 +38,7 @@ DUPLICATE_CLIENT_ID = FindingKind(
         "Give each process a client id of its own: leave out instanceName and clientIP, or add the process id to"
         " instanceName, and restart them. Which addresses use the id: `mqadmin consumerConnection -g GROUP`."
     ),
-    confidence=0.95,
+    confidence=0.9,
     thresholds=("findings.dispute_s",),
     example=(
         "2 processes used client id 10.9.9.9@worker of group billing (127.0.0.1:43858, 127.0.0.1:45684): they take the"

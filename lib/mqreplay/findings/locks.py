@@ -49,7 +49,7 @@ LOCK_BLOCKED = FindingKind(
     " queues with locked and droped, `jstack PID` a listener that hangs. If it hangs, restart it: the lock ends 60 s"
     " later. If it is well, compare the members that both clients see (`mqadmin consumerConnection -g GROUP -n"
     " NAMESRV`) and their allocation strategies.",
-    confidence=0.95,
+    confidence=0.9,
     thresholds=("findings.lock_blocked_s", "findings.same_cause_gap_s"),
     example="Group pay-group: 1 client could not lock 2 queues (pay-topic broker-a/0, pay-topic broker-a/1) for 140 s:"
     " client 10.0.0.7@4711 had the locks.",

@@ -36,7 +36,7 @@ STRATEGY_CONFLICT = FindingKind(
         "Give all members of the group the same AllocateMessageQueueStrategy, and change it on all of them at once. Who"
         " uses which: `mqreplay explain FINDING`, or `mqadmin consumerStatus -g GROUP -i CLIENT_ID`."
     ),
-    confidence=1.0,
+    confidence=0.9,
     needs=(Need("rebalance_log", or_polled=("assignments",)),),
     thresholds=("findings.dispute_s", "findings.rebalance_interval_s"),
     example=("Members of group mixalg-group shared out pay-topic by different strategies: AVG against AVG_BY_CIRCLE."),
@@ -54,7 +54,7 @@ SUBSCRIPTION_CONFLICT = FindingKind(
         "Give all members of the group the same subscriptions, or each a group of its own. Who subscribes to what:"
         " `mqadmin consumerConnection -g GROUP`, and `mqreplay explain FINDING`."
     ),
-    confidence=1.0,
+    confidence=0.9,
     needs=(Need("heartbeats", or_polled=("assignments", "consumer_connections")),),
     thresholds=("findings.dispute_s", "findings.heartbeat_interval_s"),
     example=(

@@ -31,7 +31,7 @@ NEGATIVE_OFFSET = FindingKind(
         "Find who set it: `mqreplay explain FINDING` shows when it appeared. Set a valid offset: `mqadmin"
         " resetOffsetByTime -g GROUP -t TOPIC -s TIME`."
     ),
-    confidence=1.0,
+    confidence=0.9,
     example=(
         "Group parcel-archive on parcel-in: the saved offset of 1 queue (sorter-s/1: -3) is negative. A pull at it gets"
         " the begin of the queue; its lag is not known."

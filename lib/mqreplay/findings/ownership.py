@@ -99,7 +99,7 @@ DOUBLE_OWNED_QUEUE = FindingKind(
         "Give all members the same strategy, and let them reach the same brokers: compare them with `mqadmin"
         " consumerConnection -g GROUP`. What each member saw: `mqreplay explain FINDING`."
     ),
-    confidence=0.95,
+    confidence=0.9,
     needs=OWNERS,
     thresholds=("findings.dispute_s", "findings.rebalance_interval_s", "findings.same_cause_gap_s"),
     example=(
@@ -126,7 +126,7 @@ IDLE_CONSUMER = FindingKind(
         "A group needs no more members than its topics have queues. Stop the member, or add queues: `mqadmin"
         " updateTopic -c CLUSTER -t TOPIC -r N -w N`. What it saw: `mqreplay explain FINDING`."
     ),
-    confidence=0.95,
+    confidence=0.9,
     needs=OWNERS,
     thresholds=("findings.idle_s", "findings.idle_rebalances", "findings.rebalance_interval_s"),
     example="Consumer 10.42.3.5@4228#1956465375449 of group courier held no queue for 39 s, in 2 rebalances.",

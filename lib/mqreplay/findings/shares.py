@@ -30,7 +30,7 @@ UNEVEN_ALLOCATION = FindingKind(
         "AllocateMessageQueueAveragely (AVG) shares queues out evenly. With CONSISTENT_HASH raise its virtualNodeCnt."
         " Ignore this finding if rooms or a fixed configuration mean it. Who held what: `mqreplay explain FINDING`."
     ),
-    confidence=1.0,
+    confidence=0.9,
     thresholds=("findings.uneven_queues", "findings.dispute_s", "findings.rebalance_interval_s"),
     example=(
         "Consumer 10.42.1.1@4228#1919755504898 of group route-sort held up to 4 queues of parcel-in, where a fair share"

@@ -25,7 +25,7 @@ TORN_SNAPSHOT = FindingKind(
     follows="ConfigManager#persist",
     advice="Copy the .bak file along with each file, or record with `mqreplay record`, which copies again until a file"
     ' is whole. `mqreplay sql "SELECT path, code, detail_key FROM bronze.quarantine"` lists the files.',
-    confidence=1.0,
+    confidence=0.9,
     example="1 snapshot file of broker-a-0 was not whole and was ignored (consumerOffset.json: torn).",
 )
 PATH = r"^snapshots/(.*)/([0-9]{12,14})/([^/]+)$"  # source, epoch milliseconds from 1970 on, file name

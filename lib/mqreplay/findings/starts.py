@@ -59,7 +59,7 @@ START_SKIPPED = FindingKind(
     advice="If the group needs these messages, set its offsets back: `mqadmin resetOffsetByTime -g GROUP -t TOPIC -s"
     " TIME -n NAMESRV`; it then gets all messages since this time again. Before you add queues to a topic, set"
     " consumeFromWhere of its groups to CONSUME_FROM_FIRST_OFFSET: it counts only for queues without a stored offset.",
-    confidence=0.95,
+    confidence=0.9,
     needs=NEEDS,
     thresholds=("findings.same_cause_gap_s",),
     example="Group pay-group skipped 51 messages of pay-topic in 2 queues (broker-a/4, broker-b/4): no stored offset,"
