@@ -6,12 +6,11 @@ Pure tests use none of them, so they never import pyspark.
 from __future__ import annotations
 
 import os
-import re
+import pickle
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
@@ -29,13 +28,6 @@ settings.register_profile("mqreplay", deadline=None)
 settings.load_profile("mqreplay")
 
 SAMPLE = Path(__file__).parents[1] / "data" / "sample"
-# Fixtures that are made once in a process, and the group of files that share the process. The first match counts.
-SHARED = {
-    group: re.compile(rf"^def \w+\([^)]*\b(?:{fixtures})\b", re.MULTILINE)
-    for group, fixtures in (("stores", "s3_server|hdfs_server"), ("shared", "spark|night"))
-}
-
-
 # Folders and files that take a minute and more each begin first: the last one would have a process alone.
 SLOW = ("cluster", "jobs", "test_documented_commands.py", "test_other_tools.py")
 
@@ -55,43 +47,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "spark" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.spark)
-    items.sort(key=lambda item: _rank(item.path))
-
-
-def _rank(file: Path) -> int:
-    if group_of(file):
-        return 0
-    return 1 if file.relative_to(Path(__file__).parent).parts[0] in SLOW else 2
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Return a scheduler that runs each file in one process, and files that share fixtures in the same one.
-
-    Processes share no fixture. The groups of xdist itself are lost with pytest 9, whose node ids cannot be changed.
-    """
-    from xdist.scheduler import LoadFileScheduling
-
-    class ByFile(LoadFileScheduling):
-        def _split_scope(self, nodeid: str) -> str:
-            file = super()._split_scope(nodeid)
-            return group_of(config.rootpath / file) or file
-
-    return ByFile(config, log)
-
-
-@cache
-def group_of(file: Path) -> str | None:
-    """Return the group of SHARED whose fixtures a test or a fixture of the file, or of its folder, asks for."""
-    folder = file.with_name("conftest.py")
-    paths = [file] if folder == Path(__file__) else [file, folder]
-    sources = [path.read_text(encoding="utf-8") for path in paths if path.is_file()]
-    return next((group for group, uses in SHARED.items() if any(uses.search(source) for source in sources)), None)
+    items.sort(key=lambda item: item.path.relative_to(Path(__file__).parent).parts[0] not in SLOW)
 
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
-    """The one session of all tests."""
+    """The one session of a process."""
     from mqreplay.lake.session import build_session
     from mqreplay.settings import load_settings
 
@@ -118,17 +79,21 @@ class Night:
 
 
 @pytest.fixture(scope="session")
-def night(tmp_path_factory: pytest.TempPathFactory) -> Night:
-    """Both sample recordings through the whole nightly run, once for all tests. Tests must not write to it."""
+def night() -> Night:
+    """Both sample recordings through the whole nightly run, once for all processes. Tests must not write to it."""
     from mqreplay.places import conf_dir
     from mqreplay.settings import load_settings
-    from tests_shared import run
+    from tests_shared import made_once, run
 
-    root = str(tmp_path_factory.mktemp("night") / "warehouse")
     recordings = [str(SAMPLE / name) for name in ("orders-4.9.7", "bulk-5.3.3")]
-    settings = load_settings(str(conf_dir() / "sample.toml"))
-    outcomes = run("nightly", root, settings, lambda what: None, recordings=recordings)
-    return Night(root, {outcome.cluster: outcome for outcome in outcomes})
+
+    def judge(folder: Path) -> None:
+        settings = load_settings(str(conf_dir() / "sample.toml"))
+        outcomes = run("nightly", str(folder / "warehouse"), settings, lambda what: None, recordings=recordings)
+        (folder / "outcomes").write_bytes(pickle.dumps({outcome.cluster: outcome for outcome in outcomes}))
+
+    folder = made_once("night", judge, SAMPLE)
+    return Night(str(folder / "warehouse"), pickle.loads((folder / "outcomes").read_bytes()))
 
 
 @pytest.fixture(scope="session")

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import fcntl
 import gzip
 import hashlib
 import json
+import shutil
 import tarfile
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +24,41 @@ from mqreplay.settings import LocalSettings, Settings
 
 ROOT = Path(__file__).parents[1]
 SAMPLE = ROOT / "data" / "sample"
+KEPT = ROOT / ".pytest_cache" / "kept"  # what made_once made
+# What a judged night depends on, beside its recording.
+CODE = ("lib/**/*.py", "lib/**/*.toml", "schemas/**/*", "conf/**/*", "requirements/dev.txt", "tests/tests_shared.py")
+
+
+def made_once(name: str, make: Callable[[Path], None], *sources: Path) -> Path:
+    """Return a folder that ``make`` filled, once for all processes and runs with the same code and ``sources``.
+
+    Tests must not write to it.
+    """
+    kept = KEPT / name
+    folder = kept / digest_of(*sources)
+    kept.mkdir(parents=True, exist_ok=True)
+    with (KEPT / f"{name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (folder / "complete").exists():
+            # Another run may still read the last one.
+            for old in sorted(kept.iterdir(), key=lambda each: each.stat().st_mtime)[:-1]:
+                shutil.rmtree(old)
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir()
+            make(folder)
+            (folder / "complete").touch()
+    return folder
+
+
+@cache
+def digest_of(*sources: Path) -> str:
+    """Return a digest of CODE and of the files that are, or are in, ``sources``."""
+    paths = {path for pattern in CODE for path in ROOT.glob(pattern)}
+    paths.update(path for source in sources for path in (source, *source.rglob("*")))
+    digest = hashlib.sha256()
+    for path in sorted(path for path in paths if path.is_file()):
+        digest.update(f"{path.relative_to(ROOT)}\0".encode() + hashlib.sha256(path.read_bytes()).digest())
+    return digest.hexdigest()[:16]
 
 
 def run(

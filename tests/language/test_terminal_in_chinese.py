@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -17,7 +16,7 @@ from mqreplay.cli.terminal import print_outcome
 from mqreplay.findings.every import KINDS
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.report.evidence_rows import evidence_of
-from night.made_nights import judge_archive
+from night.made_nights import judged_night
 
 SENTENCE = re.compile(r"(?<![\w.#-])[a-z]+(?: [a-z]+){2,}(?![\w-])")
 # Names, commands, and errors as programs wrote them.
@@ -140,8 +139,8 @@ def test_rows_of_the_sample_are_translated(night: Any) -> None:
 
 
 @pytest.mark.parametrize("recording", RECORDINGS)
-def test_rows_of_a_recording_are_translated(recording: str, tmp_path: Path) -> None:
-    assert_translated(judge_archive(recording, tmp_path).root)
+def test_rows_of_a_recording_are_translated(recording: str) -> None:
+    assert_translated(judged_night(recording).root)
 
 
 def test_a_text_is_padded_to_cells_of_the_terminal() -> None:

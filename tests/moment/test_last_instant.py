@@ -13,7 +13,7 @@ from mqreplay.lake.warehouse import Warehouse
 from mqreplay.moment.instant import Recorded, recorded
 from mqreplay.moment.members import members_at
 from mqreplay.moment.queues import owners_at
-from night.made_nights import CAPTURES, DATA, judge_archive
+from night.made_nights import CAPTURES, DATA, judged_night
 
 DAY = dt.date(2026, 11, 21)
 LAST = dt.datetime(2026, 11, 21, 2, 30, tzinfo=dt.UTC)
@@ -46,9 +46,9 @@ def test_a_client_that_goes_on_holds_its_queues_at_the_end(
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=() if name in QUICK else (pytest.mark.long,)) for name in ARCHIVES]
 )
-def test_no_client_leaves_by_the_end_of_the_recording(tmp_path: Path, name: str) -> None:
+def test_no_client_leaves_by_the_end_of_the_recording(name: str) -> None:
     """Nobody held a queue 20 s before who does not hold it at the end, but for clients that unregistered."""
-    night = recorded(Warehouse(judge_archive(name, tmp_path).root), None)
+    night = recorded(Warehouse(judged_night(name).root), None)
     before = night.last - dt.timedelta(seconds=20)
     left = night.begun("gold.member", night.last).filter((pl.col("ended") != "silent") & (pl.col("to_ts") >= before))
     gone = left.select("consumer_group", "client_id").collect().rows()

@@ -5,7 +5,9 @@ from __future__ import annotations
 import datetime as dt
 import json
 import tarfile
+from collections.abc import Collection
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,7 @@ import polars as pl
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.settings import load_settings
 from night.finding_sums import Finding, message_count
-from tests_shared import run, unpack
+from tests_shared import made_once, run, unpack
 
 DATA = Path(__file__).parents[1] / "data"
 CAPTURES = "hooked-"  # archives of packets and logs, of which `mqreplay import` makes a recording
@@ -38,23 +40,40 @@ class JudgedNight:
         return [finding for finding in self.findings if finding["severity"] != "info"]
 
 
-def judge_archive(name: str, folder: Path, within: str = "") -> JudgedNight:
-    """Unpack ``name``.tar.xz into the folder and judge it there, without validation and report.
+@cache
+def judged_night(name: str, within: str | Collection[str] = "") -> JudgedNight:
+    """Return the judged night of ``name``.tar.xz, without validation and report. Tests must not write to it.
 
-    ``within`` is the folder of the recording that is unpacked; empty: all of it.
+    ``within`` is the folder of the archive that is read, or the names of the files; empty: all of it.
     """
-    with tarfile.open(DATA / f"{name}.tar.xz") as archive:
-        wanted = [member for member in archive.getmembers() if member.name.startswith(within)]
-        unpack(archive, folder / "recording", wanted)
-    return judge_folder(folder)
+    archive = DATA / f"{name}.tar.xz"
+    part = within.strip("/") if isinstance(within, str) else "files"
+    kept = "-".join(filter(None, ("judged", name, part)))
+    folder = made_once(kept, lambda made: _judge(archive, made, within), archive)
+    return _night_at(folder / "warehouse")
+
+
+def _judge(archive: Path, folder: Path, within: str | Collection[str]) -> None:
+    with tarfile.open(archive) as packed:
+        unpack(packed, folder / "recording", [one for one in packed.getmembers() if _is_within(one.name, within)])
+    judge_folder(folder)
+
+
+def _is_within(name: str, within: str | Collection[str]) -> bool:
+    return name.startswith(within) if isinstance(within, str) else name.removeprefix("./") in within
 
 
 def judge_folder(folder: Path) -> JudgedNight:
     """Judge the recording in the folder ``recording`` of ``folder``, without validation and report."""
-    root = str(folder / "warehouse")
+    root = folder / "warehouse"
     for step in ("ingest", "replay"):
-        run(step, root, load_settings(), lambda what: None, recordings=[str(folder / "recording")])
-    return JudgedNight(root, Warehouse(root).read("gold.finding").sort("from_ts", "finding_id").collect().to_dicts())
+        run(step, str(root), load_settings(), lambda what: None, recordings=[str(folder / "recording")])
+    return _night_at(root)
+
+
+def _night_at(root: Path) -> JudgedNight:
+    findings = Warehouse(str(root)).read("gold.finding").sort("from_ts", "finding_id").collect()
+    return JudgedNight(str(root), findings.to_dicts())
 
 
 def truth_of(name: str) -> dict[str, Any]:

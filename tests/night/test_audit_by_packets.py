@@ -5,8 +5,6 @@ from __future__ import annotations
 import gzip
 import shutil
 from collections import Counter
-from collections.abc import Callable
-from functools import cache
 from io import StringIO
 from pathlib import Path
 
@@ -16,18 +14,11 @@ import pytest
 from mqreplay.decode.kinds import KINDS
 from mqreplay.evidence.messages.deliveries import DONE
 from mqreplay.record.imports.captures.unpack import unpack
-from night.made_nights import JudgedNight, judge_archive, judge_folder, truth_of
+from night.made_nights import JudgedNight, judge_folder, judged_night, truth_of
 from record.imports.captures.small_captures import CAPTURE, NIGHT
 
 NIGHTS = ("refusals-4.9.7", "refusals-5.3.3", "consumers-4.9.7", "consumers-5.3.3")
-Judge = Callable[[str], JudgedNight]
 Sums = dict[tuple[str, str], dict[str, int | None]]
-
-
-@pytest.fixture(scope="module")
-def judged(tmp_path_factory: pytest.TempPathFactory) -> Judge:
-    """Return the judged night of a recording, which has no log of a producer or consumer."""
-    return cache(lambda name: judge_archive(name, tmp_path_factory.mktemp(name)))
 
 
 def audit_of(night: JudgedNight) -> Sums:
@@ -47,8 +38,8 @@ def groups_of(name: str) -> dict[tuple[str, str], str]:
 
 
 @pytest.mark.parametrize("name", NIGHTS)
-def test_a_capture_has_what_the_clients_of_the_night_counted(judged: Judge, name: str) -> None:
-    truth, audit = truth_of(name), audit_of(judged(name))
+def test_a_capture_has_what_the_clients_of_the_night_counted(name: str) -> None:
+    truth, audit = truth_of(name), audit_of(judged_night(name))
     stored = ("SEND_OK", "FLUSH_DISK_TIMEOUT", "FLUSH_SLAVE_TIMEOUT", "SLAVE_NOT_AVAILABLE")
     sent = Counter[str]()
     for send in truth["sends"]:

@@ -3,31 +3,18 @@
 from __future__ import annotations
 
 import datetime as dt
-import tarfile
-from pathlib import Path
-
-import pytest
+from typing import Any
 
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.night.outcome import outcome_of
-from mqreplay.settings import load_settings
-from tests_shared import rows_at, run, unpack
-
-DATA = Path(__file__).parents[1] / "data"
+from night.made_nights import judged_night
+from tests_shared import rows_at
 
 
-@pytest.fixture(scope="module")
-def night(tmp_path_factory):
-    def judge(name, cluster):
-        folder = tmp_path_factory.mktemp(name)
-        with tarfile.open(DATA / f"{name}.tar.xz") as archive:
-            unpack(archive, folder / "recording")
-        root = str(folder / "warehouse")
-        for step in ("ingest", "replay"):
-            run(step, root, load_settings(), lambda what: None, recordings=[str(folder / "recording")])
-        return root, outcome_of(Warehouse(root), cluster).findings
-
-    return judge
+def judged(name: str, cluster: str) -> tuple[str, list[dict[str, Any]]]:
+    """Return a night's warehouse and its findings, as commands have them."""
+    root = judged_night(name).root
+    return root, outcome_of(Warehouse(root), cluster).findings
 
 
 def lags(findings) -> dict[tuple[str, str], dt.datetime]:
@@ -38,8 +25,8 @@ def lags(findings) -> dict[tuple[str, str], dt.datetime]:
     }
 
 
-def test_groups_of_pop_and_grpc_that_stop(night):
-    root, findings = night("pop533-proxy", "pop-cluster")
+def test_groups_of_pop_and_grpc_that_stop():
+    root, findings = judged("pop533-proxy", "pop-cluster")
     found = lags(findings)
     assert found.keys() == {("g-simple", "t-normal"), ("g-fifo", "t-fifo"), ("r-pop", "t-rem")}
     assert min(found.values()) > dt.datetime(2026, 11, 25, 4, 57, 30), "all groups worked until then"
@@ -51,8 +38,8 @@ def test_groups_of_pop_and_grpc_that_stop(night):
     assert not {row["consumer_group"] for row in statuses if row["consumer_group"].startswith("CID_RMQ_SYS_")}
 
 
-def test_members_that_report_no_queues_and_a_group_whose_offsets_are_with_its_clients(night):
-    root, findings = night("kinds550", "kinds-cluster")
+def test_members_that_report_no_queues_and_a_group_whose_offsets_are_with_its_clients():
+    root, findings = judged("kinds550", "kinds-cluster")
     assert lags(findings).keys() == {("old", "t-b"), ("dup", "t-b"), ("lp-assign", "t-a")}
     stuck = {f["consumer_group"] for f in findings if f["kind"] == "stuck_queue"}
     assert stuck == {"ord", "unit", "NS1%nsg", "lp-sub"}

@@ -3,59 +3,46 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from functools import cache
 
 import pytest
 
 from mqreplay.cli.command_line import main
 from night.finding_sums import contradictions
-from night.made_nights import JudgedNight, findings_of_fault, judge_archive, truth_of, unmatched
+from night.made_nights import findings_of_fault, judged_night, truth_of, unmatched
 
 NIGHTS = ("pop533-proxy", "kinds550", "controller550", "rocks550", "unregistered533")
 FAULTS = [(name, number) for name in NIGHTS for number in range(len(truth_of(name)["faults"]))]
 NAMES = [f"{name}-{number}-{truth_of(name)['faults'][number]['fault']}" for name, number in FAULTS]
 
 
-@pytest.fixture(scope="module")
-def judged(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], JudgedNight]:
-    """Return the judged night of an archive; each is judged once. Tests must not write to it."""
-
-    @cache
-    def judge(name: str) -> JudgedNight:
-        return judge_archive(name, tmp_path_factory.mktemp(name))
-
-    return judge
-
-
 @pytest.mark.parametrize(("name", "number"), FAULTS, ids=NAMES)
-def test_a_fault_is_found_with_its_place_cause_and_time(judged, name, number):
+def test_a_fault_is_found_with_its_place_cause_and_time(name, number):
     fault = truth_of(name)["faults"][number]
-    findings = judged(name).findings
+    findings = judged_night(name).findings
     assert len(findings_of_fault(fault, findings)) == 1, unmatched(fault, findings)
 
 
 @pytest.mark.parametrize("name", NIGHTS)
-def test_nothing_else_is_an_alarm(judged, name):
-    findings = judged(name).findings
+def test_nothing_else_is_an_alarm(name):
+    findings = judged_night(name).findings
     explained = {f["finding_id"] for fault in truth_of(name)["faults"] for f in findings_of_fault(fault, findings)}
-    assert [f["summary"] for f in judged(name).alarms() if f["finding_id"] not in explained] == []
+    assert [f["summary"] for f in judged_night(name).alarms() if f["finding_id"] not in explained] == []
 
 
 @pytest.mark.parametrize("name", NIGHTS)
-def test_no_decision_differs(judged, name):
-    counted = judged(name).table("gold.judgement")
+def test_no_decision_differs(name):
+    counted = judged_night(name).table("gold.judgement")
     assert counted.filter(judgement="differ").to_dicts() == []
 
 
 @pytest.mark.parametrize("name", NIGHTS)
-def test_the_findings_of_a_night_add_up(judged, name):
-    assert contradictions(judged(name).findings, judged(name).table) == []
+def test_the_findings_of_a_night_add_up(name):
+    assert contradictions(judged_night(name).findings, judged_night(name).table) == []
 
 
-def test_lists_of_polls_say_how_many_consumers_keep_up(judged, capsys):
+def test_lists_of_polls_say_how_many_consumers_keep_up(capsys):
     """Nobody logged the rebalances of this night; both members of NS1%nsg hung."""
-    assert main(["advise", "NS1%nsg", "--warehouse", judged("kinds550").root, "--json"]) == 0
+    assert main(["advise", "NS1%nsg", "--warehouse", judged_night("kinds550").root, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert (len(found["findings"]), found["advice"]) == (2, [])
     for backlog in found["backlogs"].values():
@@ -67,8 +54,8 @@ def test_lists_of_polls_say_how_many_consumers_keep_up(judged, capsys):
     ("name", "group"),
     [("kinds550", "old"), ("pop533-proxy", "g-simple")],  # it pulls queues of its own choice; it is behind a proxy
 )
-def test_a_group_whose_lists_nobody_recorded(judged, capsys, name, group):
-    assert main(["advise", group, "--warehouse", judged(name).root, "--json"]) == 0
+def test_a_group_whose_lists_nobody_recorded(capsys, name, group):
+    assert main(["advise", group, "--warehouse", judged_night(name).root, "--json"]) == 0
     (note,) = json.loads(capsys.readouterr().out)["notes"]
     assert note["lines"] == ["the lists that its members saw were not recorded"]
     assert note["next"].startswith(f"Check who is connected: `mqadmin consumerConnection -g {group} -n NAMESRV`")

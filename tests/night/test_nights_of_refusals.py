@@ -4,27 +4,20 @@ those that polls show by `mqreplay record` alone. Nothing else alarms, and no de
 
 from __future__ import annotations
 
-import tarfile
-from collections.abc import Callable
-from functools import cache
 from typing import Any
 
 import polars as pl
 import pytest
 
 from night.made_nights import (
-    DATA,
     JudgedNight,
     findings_of_fault,
-    judge_archive,
-    judge_folder,
+    judged_night,
     truth_of,
     unmatched,
 )
-from tests_shared import unpack
 
 NIGHTS = ("refusals-4.9.7", "refusals-5.3.3", "consumers-4.9.7", "consumers-5.3.3")
-Judge = Callable[[str], JudgedNight]
 
 
 def faults(key: str) -> list[tuple[str, int]]:
@@ -42,43 +35,26 @@ def expected(name: str, number: int, key: str) -> dict[str, Any]:
     return fault | {"finding": fault[key]}
 
 
-@pytest.fixture(scope="module")
-def judged(tmp_path_factory: pytest.TempPathFactory) -> Judge:
-    """Return the judged night of a recording by all evidence; each is judged once."""
-    return cache(lambda name: judge_archive(name, tmp_path_factory.mktemp(name)))
-
-
-@pytest.fixture(scope="module")
-def polled(tmp_path_factory: pytest.TempPathFactory) -> Judge:
+def polled(name: str) -> JudgedNight:
     """Return the judged night of what `mqreplay record` wrote over the network, without stores, packets and logs."""
-
-    def judge(name: str) -> JudgedNight:
-        folder = tmp_path_factory.mktemp(f"polled-{name}")
-        of_record = set(truth_of(name)["of_record"])
-        with tarfile.open(DATA / f"{name}.tar.xz") as archive:
-            wanted = [member for member in archive.getmembers() if member.name.removeprefix("./") in of_record]
-            assert len(wanted) == len(of_record)
-            unpack(archive, folder / "recording", wanted)
-        return judge_folder(folder)
-
-    return cache(judge)
+    return judged_night(name, frozenset(truth_of(name)["of_record"]))
 
 
 @pytest.mark.parametrize(("name", "number"), faults("finding"), ids=named(faults("finding")))
-def test_a_fault_is_found(judged: Judge, name: str, number: int) -> None:
-    fault, findings = expected(name, number, "finding"), judged(name).findings
+def test_a_fault_is_found(name: str, number: int) -> None:
+    fault, findings = expected(name, number, "finding"), judged_night(name).findings
     assert len(findings_of_fault(fault, findings)) == 1, unmatched(fault, findings)
 
 
 @pytest.mark.parametrize(("name", "number"), faults("by_record"), ids=named(faults("by_record")))
-def test_polls_show_a_fault(polled: Judge, name: str, number: int) -> None:
+def test_polls_show_a_fault(name: str, number: int) -> None:
     fault, findings = expected(name, number, "by_record"), polled(name).findings
     assert findings_of_fault(fault, findings), unmatched(fault, findings)
 
 
 @pytest.mark.parametrize("name", NIGHTS)
-def test_nothing_else_is_an_alarm_and_nothing_differs(judged: Judge, name: str) -> None:
-    night = judged(name)
+def test_nothing_else_is_an_alarm_and_nothing_differs(name: str) -> None:
+    night = judged_night(name)
     explained = {
         finding["finding_id"]
         for _, number in [each for each in faults("finding") if each[0] == name]
@@ -90,9 +66,9 @@ def test_nothing_else_is_an_alarm_and_nothing_differs(judged: Judge, name: str) 
 
 
 @pytest.mark.parametrize("name", NIGHTS)
-def test_few_sends_of_four_threads_are_undetermined(judged: Judge, name: str) -> None:
+def test_few_sends_of_four_threads_are_undetermined(name: str) -> None:
     """Without the threads a fifth of consumers' nights, and more of the others: see thread_turns.py."""
-    of_sends = judged(name).table("gold.judgement").filter(decision="gold.send_attempt")
+    of_sends = judged_night(name).table("gold.judgement").filter(decision="gold.send_attempt")
     counts = dict(of_sends.group_by("judgement").agg(pl.col("decisions").sum()).iter_rows())
     assert counts["undetermined"] < 0.06 * sum(counts.values())
     assert counts["agree"] > 3000

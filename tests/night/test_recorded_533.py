@@ -3,32 +3,13 @@
 from __future__ import annotations
 
 import datetime as dt
-import tarfile
-from pathlib import Path
-
-import pytest
 
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.night.outcome import outcome_of
-from mqreplay.settings import load_settings
-from tests_shared import run, table_at, unpack
+from night.made_nights import judged_night
+from tests_shared import table_at
 
-DATA = Path(__file__).parents[1] / "data"
 CLUSTER = "plant-7"
-
-
-@pytest.fixture(scope="module")
-def night(tmp_path_factory):
-    def judge(name):
-        folder = tmp_path_factory.mktemp(name)
-        with tarfile.open(DATA / f"{name}.tar.xz") as archive:
-            unpack(archive, folder / "recording")
-        root = str(folder / "warehouse")
-        for step in ("ingest", "replay"):
-            run(step, root, load_settings(), lambda what: None, recordings=[str(folder / "recording")])
-        return root, outcome_of(Warehouse(root), CLUSTER)
-
-    return judge
 
 
 def at(clock: str) -> dt.datetime:
@@ -40,8 +21,8 @@ def near(told: dt.datetime | str, clock: str, within_s: float) -> bool:
     return abs(instant.replace(tzinfo=None) - at(clock)) <= dt.timedelta(seconds=within_s)
 
 
-def test_a_quiet_night_alarms_nobody_and_all_of_it_is_judged(night):
-    _, outcome = night("quiet-5.3.3")
+def test_a_quiet_night_alarms_nobody_and_all_of_it_is_judged():
+    outcome = outcome_of(Warehouse(judged_night("quiet-5.3.3").root), CLUSTER)
     # Starts and stops hand over single messages that were on their way: no finding.
     assert [f["summary"] for f in outcome.findings] == []
     assert outcome.judgements == {
@@ -64,8 +45,9 @@ def test_a_quiet_night_alarms_nobody_and_all_of_it_is_judged(night):
     assert outcome.quarantined == 0, "a broker's own notes of a broadcasting group are no orphan keys"
 
 
-def test_resets_by_the_broker_and_an_offset_past_the_end(night):
-    root, outcome = night("resets-5.3.3")
+def test_resets_by_the_broker_and_an_offset_past_the_end():
+    root = judged_night("resets-5.3.3").root
+    outcome = outcome_of(Warehouse(root), CLUSTER)
     alarms = {f["kind"]: f for f in outcome.findings if f["severity"] != "info"}
     assert alarms.keys() == {"offset_reset", "offset_beyond_max"}
     reset = alarms["offset_reset"]

@@ -12,7 +12,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from night.made_nights import DATA, JudgedNight, judge_archive, judge_folder
+from night.made_nights import DATA, JudgedNight, judge_folder, judged_night
 from tests_shared import unpack
 
 MOCK = "__syslo__global__"
@@ -55,8 +55,8 @@ def make_static(recording: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def plain(tmp_path_factory: pytest.TempPathFactory) -> JudgedNight:
-    return judge_archive("kinds550", tmp_path_factory.mktemp("plain"))
+def plain() -> JudgedNight:
+    return judged_night("kinds550")
 
 
 @pytest.fixture(scope="module")

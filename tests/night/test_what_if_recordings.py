@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tarfile
 from pathlib import Path
 
 import polars as pl
@@ -26,8 +25,8 @@ from mqreplay.moment.instant import Recorded, recorded
 from mqreplay.night.what_if import Prediction, predict
 from mqreplay.settings import load_settings
 from night.cut import cut, shifted
-from night.made_nights import CAPTURES, DATA
-from tests_shared import SAMPLE, run, unpack
+from night.made_nights import CAPTURES, DATA, judged_night
+from tests_shared import SAMPLE, run
 
 SETTINGS = load_settings()
 SETTING_COLUMNS = {RATIO: "access_message_in_memory_max_ratio", SLAVE_READ: "slave_read_enable"}
@@ -112,10 +111,8 @@ def test_every_recording_is_here() -> None:
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=[pytest.mark.long] if name in LONG else []) for name in UNCHANGED]
 )
-def test_the_settings_of_a_night_give_the_night(name: str, tmp_path: Path) -> None:
-    with tarfile.open(DATA / f"{name}.tar.xz") as archive:
-        unpack(archive, tmp_path / "recording")
-    night = replayed(tmp_path / "recording", tmp_path / "warehouse")
+def test_the_settings_of_a_night_give_the_night(name: str) -> None:
+    night = recorded(Warehouse(judged_night(name).root), None)
     assert assert_same(night, predicted(night)) == UNCHANGED[name]
 
 
