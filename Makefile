@@ -9,6 +9,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 CODE := lib tests tools jobs setup.py
 PURE := tests/core tests/decode tests/vectors
+RULES := $(PURE) tests/evidence tests/decisions tests/findings
 # Percent of the lines and branches of core and decode.
 COVERAGE := 95
 
@@ -35,7 +36,7 @@ HAS_COMPILER = $(shell command -v cc)
 NO_PROMETHEUS = the tests of the metrics need prometheus and promtool in the PATH (Debian: apt-get install prometheus)
 HAS_PROMETHEUS = $(or $(wildcard $(VENV)/prometheus/usr/bin/promtool),$(shell command -v promtool))
 
-.PHONY: help machine setup setup-dev browser-install browser compiler-install compiler prometheus-install prometheus demo lint test test-fast test-long test-versions bench mutate audit lock changelog coverage docs environment clean
+.PHONY: help machine setup setup-dev browser-install browser compiler-install compiler prometheus-install prometheus demo lint test test-rules test-changed test-long test-versions bench mutate audit lock accuracy changelog coverage docs environment clean
 
 help: ## This list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(firstword $(MAKEFILE_LIST)) | while IFS=$$'\t' read -r name what; do printf '  make %-13s %s\n' "$$name" "$$what"; done
@@ -124,8 +125,11 @@ coverage: setup-dev ## The pure tests, and how much of core and decode they cove
 	@$(BIN)/python -m pytest -q -m "not long and not no_cover" -n 2 --cov=mqreplay.core --cov=mqreplay.decode --cov-branch \
 	  --cov-report=term:skip-covered --cov-fail-under=$(COVERAGE) $(PURE)
 
-test-fast: setup-dev ## The pure tests: no Spark, seconds
-	@$(BIN)/python -m pytest $(PURE)
+test-rules: setup-dev ## The tests of rules: no Spark, a minute
+	@$(BIN)/python -m pytest -q -m "not long and not spark and not no_cover" -n 2 $(RULES)
+
+test-changed: setup-dev ## The tests whose imports reach what changed; ARGS=origin/main (default: since HEAD)
+	@files=$$($(BIN)/python tools/changed_tests.py $(ARGS)) && { test -z "$$files" || $(BIN)/python -m pytest -q -m "not long" -n 2 --dist loadfile $$files; }
 
 # Airflow's packages do not fit those of mqreplay: they have a virtual environment of their own.
 $(VENV)/.airflow: $(VENV)/.dev requirements/airflow.txt
