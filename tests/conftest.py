@@ -29,7 +29,7 @@ settings.load_profile("mqreplay")
 
 SAMPLE = Path(__file__).parents[1] / "data" / "sample"
 # Folders and files that take a minute and more each begin first: the last one would have a process alone.
-SLOW = ("cluster", "jobs", "test_documented_commands.py", "test_other_tools.py")
+SLOW = ("cluster", "jobs", "storage", "engines", "bind", "test_documented_commands.py", "test_other_tools.py")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
