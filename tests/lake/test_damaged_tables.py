@@ -15,7 +15,7 @@ from everything_table import TABLE
 from mqreplay.errors import InputError
 from mqreplay.lake import table_files
 from mqreplay.lake.delta_table import UnreadableLog
-from mqreplay.lake.files import joined
+from mqreplay.lake.files import files_of, joined
 from mqreplay.lake.journal import JOURNAL, Journal
 from mqreplay.lake.maintenance import compact, removable_files, remove_unused, small_files
 from mqreplay.lake.row_filter import RowFilter
@@ -218,7 +218,9 @@ def test_a_small_file_with_another_value_is_refused(tmp_path) -> None:
 
 
 def test_a_folder_in_the_place_of_a_small_file_is_named(tmp_path) -> None:
+    path = str(tmp_path / "kept.json")
     (tmp_path / "kept.json").mkdir()
-    with pytest.raises(InputError, match="is a folder, and mqreplay needs a file there"):
-        write_json(str(tmp_path / "kept.json"), {})
+    for use in (lambda: write_json(path, {}), lambda: files_of(path).remove(path)):
+        with pytest.raises(InputError, match="is a folder, and mqreplay needs a file there"):
+            use()
     assert [path.name for path in tmp_path.iterdir()] == ["kept.json"]

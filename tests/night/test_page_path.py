@@ -30,6 +30,11 @@ def made(root: Path, cluster: str, hours: float = 2) -> str:
     return str(path)
 
 
+def test_a_folder_in_the_place_of_a_page_is_no_page(tmp_path: Path) -> None:
+    Path(page_path(str(tmp_path), "orders", "html")).mkdir(parents=True)
+    assert page_link(str(tmp_path), "orders") is None
+
+
 def test_doctests() -> None:
     assert doctest.testmod(page_path_module).failed == 0
 

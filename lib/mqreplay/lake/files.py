@@ -11,7 +11,6 @@ import shutil
 import uuid
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO, NamedTuple, Protocol, TypeVar
 
@@ -260,8 +259,12 @@ class LocalFiles:
 
     def remove(self, path: str) -> None:
         """As Files.remove."""
-        with suppress(FileNotFoundError):
+        try:
             os.unlink(path)
+        except FileNotFoundError:
+            return
+        except IsADirectoryError:
+            raise folder_in_place(path) from None
 
     def remove_folder(self, folder: str) -> None:
         """As Files.remove_folder."""

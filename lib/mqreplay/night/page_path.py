@@ -56,7 +56,10 @@ def page_link(
     files = files_of(path)
     if files.info(path) is None:
         return None
-    html = files.read(path)
+    try:
+        html = files.read(path)
+    except IsADirectoryError:  # nightly says so when it writes the page
+        return None
     asked = [] if finding_id is None else [finding_anchor(finding_id)]
     asked += [anchor(place) for place in places]
     fragment = [each for each in asked if f'id="{each}"'.encode() in html][:1]
