@@ -92,7 +92,7 @@ def due_queues(
     it is not known what a member holds, no queue of its group is due.
     """
     seen = _queues_seen(rebalance).with_columns(pl.col("last_ts") + pl.duration(seconds=interval_s))
-    active = _merged(subscribed.join(unshared, "consumer_group", how="anti"), GROUP_TOPIC)
+    active = merged_spans(subscribed.join(unshared, "consumer_group", how="anti"), GROUP_TOPIC)
     if unwatched is not None:
         active = _without(active, unwatched, GROUP_TOPIC)
     unrecorded = active.join(seen, "consumer_group", how="anti").select(GROUP_TOPIC).unique()
@@ -144,7 +144,7 @@ def _without(spans: pl.DataFrame, cuts: pl.DataFrame, by: Sequence[str]) -> pl.D
     groups = spans.select(by).unique()
     of_group = groups.join(cuts.select("consumer_group", "from_ts", "to_ts").unique(), "consumer_group")
     counted = counted_spans({"spans": spans, "cuts": of_group}, by)
-    return _merged(counted.filter((pl.col("spans") > 0) & (pl.col("cuts") == 0)), by)
+    return merged_spans(counted.filter((pl.col("spans") > 0) & (pl.col("cuts") == 0)), by)
 
 
 def _queues_seen(rebalance: pl.DataFrame) -> pl.DataFrame:
@@ -209,7 +209,7 @@ def idle_members(
         spans["unwatched"] = unwatched
     counted = counted_spans(spans, MEMBER)
     idle = (pl.col("present") > 0) & (pl.sum_horizontal(name for name in spans if name != "present") == 0)
-    merged = _merged(counted.filter(idle), MEMBER)
+    merged = merged_spans(counted.filter(idle), MEMBER)
     span = [*MEMBER, "from_ts", "to_ts"]
     during = pl.col("ts").is_between(pl.col("from_ts") - pl.duration(seconds=interval_s), pl.col("to_ts"))
     met = merged.join(empty_rebalances(rebalance, interval_s), MEMBER).filter(during)
@@ -240,7 +240,7 @@ def empty_rebalances(rebalance: pl.DataFrame, interval_s: int) -> pl.DataFrame:
     return rounds.filter(pl.col("share") == 0).select(*MEMBER, "ts")
 
 
-def _merged(spans: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
+def merged_spans(spans: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
     """Return the spans; those that touch or overlap become one.
 
     Columns: ``by``, from_ts, to_ts.

@@ -6,8 +6,7 @@ import polars as pl
 
 from mqreplay.evidence.members.conflicts import stated_subscriptions
 from mqreplay.evidence.members.membership import MEMBER
-from mqreplay.evidence.members.ownership import GROUP_TOPIC, counted_spans
-from mqreplay.evidence.time_spans import with_session
+from mqreplay.evidence.members.ownership import GROUP_TOPIC, counted_spans, merged_spans
 
 
 def unsubscribed_topics(heartbeat: pl.DataFrame, members: pl.DataFrame) -> pl.DataFrame:
@@ -40,11 +39,7 @@ def unsubscribed_topics(heartbeat: pl.DataFrame, members: pl.DataFrame) -> pl.Da
     present = dropped.select(GROUP_TOPIC).unique().join(sessions, "consumer_group")
     counted = counted_spans({"present": present, "dropped": dropped}, GROUP_TOPIC)
     by_all = counted.filter((pl.col("dropped") > 0) & (pl.col("dropped") == pl.col("present")))
-    spans = (
-        with_session(by_all, GROUP_TOPIC, "from_ts", "to_ts", 0)
-        .group_by(*GROUP_TOPIC, "session")
-        .agg(pl.col("from_ts").min(), pl.col("to_ts").max())
-    )
+    spans = merged_spans(by_all, GROUP_TOPIC)
     stated = spans.join(dropped.select(*GROUP_TOPIC, "record_id", since="from_ts", until="to_ts"), GROUP_TOPIC)
     during = stated.filter((pl.col("since") < pl.col("to_ts")) & (pl.col("until") > pl.col("from_ts")))
     return during.group_by(*GROUP_TOPIC, "from_ts", "to_ts").agg(
