@@ -25,8 +25,9 @@ from mqreplay.settings import LocalSettings, Settings
 ROOT = Path(__file__).parents[1]
 SAMPLE = ROOT / "data" / "sample"
 KEPT = ROOT / ".pytest_cache" / "kept"  # what made_once made
-# What a judged night depends on, beside its recording.
-CODE = ("lib/**/*.py", "lib/**/*.toml", "schemas/**/*", "conf/**/*", "requirements/dev.txt", "tests/tests_shared.py")
+# What a judged night depends on, beside its recording: the page has templates, too.
+CODE = ("lib/mqreplay/**/*", "schemas/**/*", "conf/**/*", "requirements/dev.txt")
+MAKERS = ("tests/tests_shared.py", "tests/conftest.py", "tests/night/made_nights.py")
 
 
 def made_once(name: str, make: Callable[[Path], None], *sources: Path) -> Path:
@@ -53,10 +54,10 @@ def made_once(name: str, make: Callable[[Path], None], *sources: Path) -> Path:
 @cache
 def digest_of(*sources: Path) -> str:
     """Return a digest of CODE and of the files that are, or are in, ``sources``."""
-    paths = {path for pattern in CODE for path in ROOT.glob(pattern)}
+    paths = {path for pattern in (*CODE, *MAKERS) for path in ROOT.glob(pattern)}
     paths.update(path for source in sources for path in (source, *source.rglob("*")))
     digest = hashlib.sha256()
-    for path in sorted(path for path in paths if path.is_file()):
+    for path in sorted(path for path in paths if path.is_file() and path.suffix != ".pyc"):
         digest.update(f"{path.relative_to(ROOT)}\0".encode() + hashlib.sha256(path.read_bytes()).digest())
     return digest.hexdigest()[:16]
 

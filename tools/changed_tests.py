@@ -1,7 +1,7 @@
 """Print the test files whose imports reach a module or test that changed: `make test-changed`.
 
 Changed is what differs from a commit, HEAD if none is named. No import shows what is no Python below lib, tests or
-tools, such as a contract or a recording: then all tests are printed.
+tools, such as a contract or a recording, nor what is gone: then all tests are printed.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def main() -> None:
     seen = [
         path
         for path in paths
-        if path.suffix == ".py" and any(path.is_relative_to(root) for root in (LIB, TESTS, TOOLS))
+        if path.suffix == ".py" and path.exists() and any(map(path.is_relative_to, (LIB, TESTS, TOOLS)))
     ]
     found = reached(paths) if seen == paths else [TESTS]
     print("\n".join(str(path.relative_to(ROOT)) for path in found))

@@ -55,7 +55,9 @@ def judged_night(name: str, within: str | Collection[str] = "") -> JudgedNight:
 
 def _judge(archive: Path, folder: Path, within: str | Collection[str]) -> None:
     with tarfile.open(archive) as packed:
-        unpack(packed, folder / "recording", [one for one in packed.getmembers() if _is_within(one.name, within)])
+        wanted = [member for member in packed.getmembers() if _is_within(member.name, within)]
+        assert isinstance(within, str) or len(wanted) == len(within)
+        unpack(packed, folder / "recording", wanted)
     judge_folder(folder)
 
 
