@@ -17,7 +17,7 @@ from storage.s3_server import S3Server
 from storage.stores import HdfsStore, S3Store
 
 BAD_INPUT, LOCKED, CRASHED = 2, 3, 4
-LONGEST_S = 240  # a store that is waited for without limit takes longer, also on a busy machine
+LONGEST_S = 60
 LIMITS = "[storage]\ntimeout_s = 2\nretries = 1\nlease_s = 6\n"
 Ends = Callable[..., list[str]]
 

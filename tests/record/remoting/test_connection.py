@@ -264,15 +264,22 @@ def test_an_address_that_is_none(address):
 
 
 def test_closing_ends_the_calls():
+    asked = asyncio.Event()
+
+    async def silent_when_asked(peer: Peer) -> None:
+        await peer.request()
+        asked.set()
+        await silent(peer)
+
     async def talk(connections, address):
         call = asyncio.create_task(connections.call(address, ASK, 5))
-        await asyncio.sleep(0.5)  # a busy machine takes its time to connect
+        await asked.wait()
         await connections.close()
         error = await failure(call)
         assert (error.kind, error.detail) == ("closed", f"{address}: this client closed the connection")
         assert (await failure(connections.call(address, ASK, 5))).detail == "this client is closed"
 
-    run(silent, talk)
+    run(silent_when_asked, talk)
 
 
 def test_closing_while_a_connection_opens():
