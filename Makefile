@@ -7,11 +7,13 @@ SHELL := /bin/bash
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+ENGINE ?= local
 CODE := lib tests tools jobs setup.py
 PURE := tests/core tests/decode tests/vectors
-RULES := $(PURE) tests/evidence tests/decisions tests/findings
+RULES := $(PURE) tests/oracles tests/evidence tests/decisions tests/findings
 # Percent of the lines and branches of core and decode.
 COVERAGE := 95
+COVERED := --cov=mqreplay.core --cov=mqreplay.decode --cov-branch --cov-report=term:skip-covered --cov-fail-under=$(COVERAGE)
 
 # The first Python of the right version that has venv, and Java's major version: looked for once, when first needed.
 USABLE := import sys, venv, ensurepip; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 14))
@@ -29,20 +31,22 @@ NO_JAVA = Java 17 or newer, not $(if $(JAVA),$(JAVA),none) (Debian: apt-get inst
 NO_BROWSER = the tests of the report need a browser: install chromium and chromium-driver (Debian: apt-get install chromium chromium-driver)
 LACKS_PYTHON = $(if $(shell $(or $(PYTHON),false) -c '$(USABLE)' >/dev/null 2>&1 && echo yes),,$(NO_PYTHON))
 LACKS_JAVA = $(if $(shell test 0$(JAVA) -ge 17 && echo yes),,$(NO_JAVA))
-LACKS = $(LACKS_PYTHON)$(if $(LACKS_PYTHON),$(if $(LACKS_JAVA),; and it needs ))$(LACKS_JAVA)
 HAS_BROWSER = $(and $(shell command -v chromium),$(shell command -v chromedriver))
 NO_COMPILER = the tests of interrupted runs need a C compiler: install gcc and libc6-dev (Debian: apt-get install gcc libc6-dev)
 HAS_COMPILER = $(shell command -v cc)
 NO_PROMETHEUS = the tests of the metrics need prometheus and promtool in the PATH (Debian: apt-get install prometheus)
 HAS_PROMETHEUS = $(or $(wildcard $(VENV)/prometheus/usr/bin/promtool),$(shell command -v promtool))
 
-.PHONY: help machine setup setup-dev browser-install browser compiler-install compiler prometheus-install prometheus demo lint test test-rules test-changed test-long test-versions bench mutate audit lock accuracy changelog coverage docs environment clean
+.PHONY: help machine python setup setup-dev browser-install browser compiler-install compiler prometheus-install prometheus demo lint test test-rules test-changed test-long test-versions bench mutate audit lock accuracy changelog coverage docs environment clean
 
 help: ## This list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(firstword $(MAKEFILE_LIST)) | while IFS=$$'\t' read -r name what; do printf '  make %-13s %s\n' "$$name" "$$what"; done
 
-machine:
-	$(if $(LACKS),$(error mqreplay needs $(LACKS)))
+machine: python
+	$(if $(LACKS_JAVA),$(error Spark needs $(LACKS_JAVA); `make demo` and --engine local do without Java))
+
+python:
+	$(if $(LACKS_PYTHON),$(error mqreplay needs $(LACKS_PYTHON)))
 
 setup: $(VENV)/.runtime ## Install into .venv what mqreplay needs
 
@@ -59,7 +63,7 @@ COUNTED = n=0; while IFS= read -r line; do case "$$line" in \
 LOUD_PIP = set -o pipefail; $(BIN)/python -m pip --disable-pip-version-check
 
 # No build isolation: what comes as source (pyspark) is built with the locked tools, and nothing unpinned is fetched.
-$(VENV)/.runtime: requirements/build.txt requirements/runtime.txt pyproject.toml setup.py | machine
+$(VENV)/.runtime: requirements/build.txt requirements/runtime.txt pyproject.toml setup.py | python
 	$(call STEP,setting up $(VENV): once; it takes about 2 minutes and 1.6 GB of disk)
 	@$(BIN)/python -c '$(USABLE)' 2>/dev/null || { echo "1 of 5: creating $(VENV) with $(PYTHON)" >&2; $(PYTHON) -m venv --clear $(VENV); }
 	$(call STEP,2 of 5: installing $(call locked,requirements/runtime.txt) packages from PyPI; pyspark alone has 430 MB)
@@ -107,8 +111,8 @@ prometheus-install:
 prometheus: prometheus-install
 	$(if $(HAS_PROMETHEUS),,$(error $(NO_PROMETHEUS)))
 
-demo: machine setup ## The nightly run on the sample: findings, and a report to open
-	@$(BIN)/mqreplay demo
+demo: $(if $(filter spark,$(ENGINE)),machine) setup ## The nightly run on the sample: findings, and a report to open (ENGINE=spark: on Spark)
+	@$(BIN)/mqreplay demo --engine $(ENGINE)
 
 lint: setup-dev ## Style, types, and the arrows of the design
 	@$(BIN)/ruff check $(CODE)
@@ -116,17 +120,15 @@ lint: setup-dev ## Style, types, and the arrows of the design
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 
-test: machine setup-dev browser compiler prometheus lint coverage ## All tests that CI runs
-	@$(BIN)/python -m pytest -m no_cover $(PURE)
-	@$(BIN)/python -m pytest -m "not long" -n 2 --dist loadfile --no-loadscope-reorder $(addprefix --ignore=,$(PURE))
+test: machine setup-dev browser compiler prometheus lint ## All tests that CI runs, and how much of core and decode the pure ones cover
+	@$(BIN)/python -m pytest -q -m alone $$(grep -rl --include='test_*.py' mark.alone tests)
+	@$(BIN)/python -m pytest -m "not long and not alone" -n 2 --dist loadfile --no-loadscope-reorder $(COVERED)
 
-# The pure tests of `make test`: others would take twice the time with coverage.
 coverage: setup-dev ## The pure tests, and how much of core and decode they cover, with a floor
-	@$(BIN)/python -m pytest -q -m "not long and not no_cover" -n 2 --cov=mqreplay.core --cov=mqreplay.decode --cov-branch \
-	  --cov-report=term:skip-covered --cov-fail-under=$(COVERAGE) $(PURE)
+	@$(BIN)/python -m pytest -q -m "not long and not alone" -n 2 $(COVERED) $(PURE)
 
 test-rules: setup-dev ## The tests of rules: no Spark, a minute
-	@$(BIN)/python -m pytest -q -m "not long and not spark and not no_cover" -n 2 $(RULES)
+	@$(BIN)/python -m pytest -q -m "not long and not spark and not alone" -n 2 $(RULES)
 
 test-changed: setup-dev ## The tests whose imports reach what changed; ARGS=origin/main (default: since HEAD)
 	@files=$$($(BIN)/python tools/changed_tests.py $(ARGS)) && { test -z "$$files" || $(BIN)/python -m pytest -q -m "not long" -n 2 --dist loadfile $$files; }
@@ -138,7 +140,8 @@ $(VENV)/.airflow: $(VENV)/.dev requirements/airflow.txt
 	@touch $@
 
 test-long: machine setup-dev browser compiler prometheus $(VENV)/.airflow ## The tests that take minutes: faults, large inputs
-	@$(BIN)/python -m pytest -m long || { test $$? = 5 && echo "no test is marked long yet"; }
+	@$(BIN)/python -m pytest -m long
+	@$(BIN)/python -m pytest -q -m "hypothesis and not long" --hypothesis-profile=whole
 
 test-versions: machine setup-dev ## Both sample nights on Spark 3.5, 4.0 and the locked one: equal tables; ARGS=3.5
 	@$(BIN)/python tools/versions/run.py $(ARGS)

@@ -19,15 +19,19 @@ if TYPE_CHECKING:
     import polars as pl
     from pyspark.sql import SparkSession
 
-    from mqreplay.night.outcome import Outcome
+    from mqreplay.answers.outcome import Outcome
     from storage.hdfs_server import HdfsServer
     from storage.s3_server import S3Server
 
-# A busy machine is no failure: examples have no deadline.
-settings.register_profile("mqreplay", deadline=None)
-settings.load_profile("mqreplay")
+# pytest-xdist's processes get it from readline: what they print would be as wide as some terminal.
+os.environ.pop("COLUMNS", None)
+# A busy machine is no failure: examples have no deadline. `make test-long` runs the short ones again, as whole ones.
+settings.register_profile("whole", deadline=None)
+settings.register_profile("short", deadline=None, max_examples=25)
+settings.load_profile("whole")
 
 SAMPLE = Path(__file__).parents[1] / "data" / "sample"
+PURE = ("core", "decode", "vectors")
 # Folders and files that take a minute and more each begin first: the last one would have a process alone.
 SLOW = ("cluster", "jobs", "storage", "engines", "bind", "test_documented_commands.py", "test_other_tools.py")
 
@@ -42,17 +46,41 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+def pytest_collectstart(collector: pytest.Collector) -> None:
+    """Give the properties of laws all their examples, and those of tables, whose examples are slow, fewer."""
+    if isinstance(collector, pytest.Module) and not collector.config.getoption("--hypothesis-profile"):
+        settings.load_profile("whole" if _room(collector) in (*PURE, "oracles") else "short")
+
+
+@pytest.hookimpl(tryfirst=True)  # marks decide what is left out
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what asks for the session, so that `-m "not spark"` runs the rest; put what takes longest first."""
+    """Mark what asks for the session, so that `-m "not spark"` runs the rest; put what takes longest first.
+
+    Coverage watches the pure tests: others would take twice the time, and cover more than they check. Of a test with
+    the mark first_case the other cases are long.
+    """
+    begun = set()
     for item in items:
+        if item.get_closest_marker("first_case") is not None:
+            test = (item.path, getattr(item, "originalname", item.name))
+            if test in begun:
+                item.add_marker(pytest.mark.long)
+            begun.add(test)
         if "spark" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.spark)
-    items.sort(key=lambda item: item.path.relative_to(Path(__file__).parent).parts[0] not in SLOW)
+        if _room(item) not in PURE:
+            item.add_marker(pytest.mark.no_cover)
+    items.sort(key=lambda item: _room(item) not in SLOW)
+
+
+def _room(item: pytest.Item | pytest.Module) -> str:
+    """Return the folder of a test below tests, or its file."""
+    return item.path.relative_to(Path(__file__).parent).parts[0]
 
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
-    """The one session of a process."""
+    """The one session of a process. Few partitions: tests have few rows, and each partition of a shuffle is a task."""
     from mqreplay.lake.session import build_session
     from mqreplay.settings import load_settings
 
@@ -60,6 +88,7 @@ def spark() -> Iterator[SparkSession]:
     paths = [str(Path(__file__).resolve().parents[1] / "lib"), str(Path(__file__).resolve().parent)]
     os.environ["PYTHONPATH"] = os.pathsep.join([*paths, *filter(None, [os.environ.get("PYTHONPATH")])])
     session = build_session("mqreplay-tests", load_settings().spark)
+    session.conf.set("spark.sql.shuffle.partitions", "2")
     yield session
     session.stop()
 
@@ -81,7 +110,7 @@ class Night:
 @pytest.fixture(scope="session")
 def night() -> Night:
     """Both sample recordings through the whole nightly run, once for all processes. Tests must not write to it."""
-    from mqreplay.places import conf_dir
+    from mqreplay.machine.places import conf_dir
     from mqreplay.settings import load_settings
     from tests_shared import made_once, run
 

@@ -22,7 +22,7 @@ import pytest
 from mqreplay.cli.command_line import main
 from mqreplay.decode.kinds import KINDS
 
-SHAPES = Path(__file__).parent / "record" / "imports" / "shapes"
+SHAPES = Path(__file__).parent / "importer" / "shapes"
 CHANGED_MS = 1_795_612_222_000  # the last change of every file: git keeps no times. 2026-11-25T13:10:22Z
 
 Record = dict[str, Any]

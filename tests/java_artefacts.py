@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from mqreplay.lake.jars import PATIENCE_S, RESOLVE
+from mqreplay.lake.jars import DOWNLOAD_PATIENCE_S, RESOLVE
 from mqreplay.lake.separate_process import run_separately
 
 REASONS = (
@@ -60,10 +60,12 @@ class Artefacts:
         coordinates = [f"{self.group}:{name}:{self.version}" for name in self.digests]
         with tempfile.TemporaryDirectory(dir=folder.parent) as ivy:
             try:
-                done = run_separately(RESOLVE, ",".join(coordinates), ivy, *self.excluded, patience_s=PATIENCE_S)
+                done = run_separately(
+                    RESOLVE, ",".join(coordinates), ivy, *self.excluded, patience_s=DOWNLOAD_PATIENCE_S
+                )
                 output = done.stdout + done.stderr
             except subprocess.TimeoutExpired:
-                output = f"no answer in {PATIENCE_S} s"
+                output = f"no answer in {DOWNLOAD_PATIENCE_S} s"
             jars = Path(ivy, "jars")
             for name, digest in self.digests.items():
                 _check(jars / f"{self.group}_{name}-{self.version}.jar", digest, output)

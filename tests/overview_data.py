@@ -17,7 +17,7 @@ def cluster(name: str = "orders", **differs: Any) -> ClusterRow:
     base: dict[str, Any] = {
         "page": f"{name}.html",
         "level": "warning",
-        "verdict": "1 warning, the worst: offsets went back.",
+        "verdict": "1 warning: offsets went back.",
         "counts": {"warning": 1},
         "first_ts": BEGAN,
         "last_ts": ENDED,

@@ -21,10 +21,10 @@ def files_of(page: str) -> dict[str, str]:
 
 
 def install(site: Path, files: dict[str, str]) -> None:
-    """Install the modules of a package, as pip does: the files, and metadata made of its pyproject.toml."""
+    """Install the modules and texts of a package, as pip does: the files, and metadata made of its pyproject.toml."""
     site.mkdir(parents=True, exist_ok=True)
     for name, text in files.items():
-        if name.endswith(".py"):
+        if name.endswith((".py", ".toml")) and name != "pyproject.toml":
             (site / name).write_text(text, encoding="utf-8")
     project = tomllib.loads(files["pyproject.toml"])["project"]
     info = site / f"{project['name'].replace('-', '_')}-{project['version']}.dist-info"

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from deltalake import write_deltalake
 
-from mqreplay.lake.column_types import arrow_schema
-from mqreplay.lake.contract import Contract
+from mqreplay.lake.contract import Contract, arrow_schema
 from mqreplay.lake.table_files import Snapshot, read_snapshot
 from mqreplay.lake.warehouse import Warehouse
 

@@ -8,10 +8,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from mqreplay.decisions.failover_exposure import MINUTES, lacking
-from mqreplay.evidence.arrays.keys import KEY
 from mqreplay.evidence.offsets import standstills
 from mqreplay.evidence.offsets.queue_events import QueueEvents
 from mqreplay.evidence.offsets.slave_copies import SPAN, Copied, both_files, falling_behind
+from mqreplay.words.keys import GROUP_QUEUE
 from queue_recordings import SECOND, STEP_S, STUCK_S, Row, copies_of, slaves_of
 
 SLAVES = (
@@ -35,7 +35,7 @@ def standing_spans(whole: QueueEvents, seed: int) -> list[Row]:
     """One row a span."""
     found = standstills.standstill_spans(whole, STUCK_S, copies_of(seed))
     held = found["spans"].combine_chunks()
-    own = found.select(list(KEY)).take(pc.list_parent_indices(held))
+    own = found.select(list(GROUP_QUEUE)).take(pc.list_parent_indices(held))
     columns = [*own.columns, *held.flatten().flatten()]
     return plain(pa.table(columns, names=[str(number) for number in range(len(columns))]))
 

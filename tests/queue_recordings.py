@@ -11,7 +11,14 @@ from typing import Any, NamedTuple
 import polars as pl
 import pyarrow as pa
 
-from mqreplay.evidence.offsets.queue_events import CHANGE, COLUMNS, COMMIT, PULL, STATS, QueueEvents
+from mqreplay.evidence.offsets.queue_events import (
+    CHANGE_ROW,
+    COMMIT_ROW,
+    EVENT_COLUMNS,
+    PULL_ROW,
+    STATS_ROW,
+    QueueEvents,
+)
 from silver_moments import BEGAN
 from silver_rows import rows
 
@@ -36,7 +43,7 @@ ARROW = {
 }
 EVENTS = pa.schema(
     (field.name, pa.string() if pa.types.is_large_string(field.type) else field.type)
-    for field in pl.DataFrame(schema=COLUMNS).to_arrow().schema
+    for field in pl.DataFrame(schema=EVENT_COLUMNS).to_arrow().schema
 )
 
 Row = tuple[Any, ...]
@@ -70,7 +77,7 @@ class Event(NamedTuple):
 
     @property
     def saved_by_master(self) -> bool:
-        return self.what == CHANGE and self.broker_id == 0
+        return self.what == CHANGE_ROW and self.broker_id == 0
 
 
 class Recording:
@@ -116,7 +123,7 @@ class Recording:
                 copied = at - self.random.choice([1, 1, 2, 4]) * STEP_S * SECOND - self.random.choice([0, 0, 1, 2_000])
                 self.events.append(
                     Event(
-                        *(CHANGE, *queue, group),
+                        *(CHANGE_ROW, *queue, group),
                         broker_id=broker_id,
                         at=at,
                         also_at=self._maybe(copied, 0.1),
@@ -135,7 +142,9 @@ class Recording:
                 for _ in range(0 if failing is None else self.random.randrange(4)):
                     reached = self.random.random() >= (failing or 0)
                     at, offset = self._instant(), self.random.randrange(6)
-                    self.events.append(Event(COMMIT, *queue, group, client, 0, at=at, committed=offset, counts=reached))
+                    self.events.append(
+                        Event(COMMIT_ROW, *queue, group, client, 0, at=at, committed=offset, counts=reached)
+                    )
 
     def _pulled(self) -> None:
         for group in GROUPS:
@@ -158,7 +167,7 @@ class Recording:
             broker_id = 1
         self.events.append(
             Event(
-                *(PULL, *queue, group, client, broker_id, at, answered),
+                *(PULL_ROW, *queue, group, client, broker_id, at, answered),
                 committed=self._maybe(self.random.randrange(1, 6)) if carries else None,
                 queue_offset=begins,
                 next_begin_offset=given,
@@ -174,17 +183,17 @@ class Recording:
                 at, low = self._instant(), self._maybe(self.random.choice([0, 0, 1, 2, 4]))
                 high = self._maybe(self.random.choice([0, 2, 3, 5, 8, 12]))
                 if self._may_tell(queue, at, high):
-                    self.events.append(Event(STATS, *queue, broker_id=0, at=at, min_offset=low, max_offset=high))
+                    self.events.append(Event(STATS_ROW, *queue, broker_id=0, at=at, min_offset=low, max_offset=high))
 
     def _may_tell(self, queue: Queue, at: int, high: int | None) -> bool:
         """Of two words on a queue's end at one instant it is open which was the last."""
         return self._is_new(queue, at, high or 0) if self.open_ties else self._is_new(queue, at)
 
     def _tell_what_counts(self) -> None:
-        known = {e.consumer_group for e in self.events if e.what == COMMIT and e.counts}
+        known = {e.consumer_group for e in self.events if e.what == COMMIT_ROW and e.counts}
         self.events = [
             e._replace(counts=e.broker_id == 0 and e.committed is not None and e.consumer_group not in known)
-            if e.what == CHANGE
+            if e.what == CHANGE_ROW
             else e
             for e in self.events
         ]
@@ -206,14 +215,14 @@ class Silver(NamedTuple):
 
 def silver(events: Iterable[Event]) -> Silver:
     """Frames of which these are the events."""
-    of_table: dict[int, list[dict[str, Any]]] = {what: [] for what in (CHANGE, COMMIT, PULL, STATS)}
+    of_table: dict[int, list[dict[str, Any]]] = {what: [] for what in (CHANGE_ROW, COMMIT_ROW, PULL_ROW, STATS_ROW)}
     for e in events:
         of_table[e.what].append(_SILVER_ROWS[e.what](e))
     return Silver(
-        rows("silver.offset_change", {"source_name": "s"}, of_table[CHANGE]),
-        rows("silver.offset_commit", {}, of_table[COMMIT]),
-        rows("silver.pull", {}, of_table[PULL]),
-        rows("silver.topic_stats", {"broker_id": 0, "broker_name": "asked", "topic": "asked"}, of_table[STATS]),
+        rows("silver.offset_change", {"source_name": "s"}, of_table[CHANGE_ROW]),
+        rows("silver.offset_commit", {}, of_table[COMMIT_ROW]),
+        rows("silver.pull", {}, of_table[PULL_ROW]),
+        rows("silver.topic_stats", {"broker_id": 0, "broker_name": "asked", "topic": "asked"}, of_table[STATS_ROW]),
     )
 
 
@@ -242,7 +251,7 @@ def _stats(e: Event) -> dict[str, Any]:
     return {"ts": e.at, "offsets": [(e.topic, e.broker_name, e.queue_id, e.min_offset, e.max_offset, None)]}
 
 
-_SILVER_ROWS = {CHANGE: _change, COMMIT: _commit, PULL: _pull, STATS: _stats}
+_SILVER_ROWS = {CHANGE_ROW: _change, COMMIT_ROW: _commit, PULL_ROW: _pull, STATS_ROW: _stats}
 
 
 @functools.cache

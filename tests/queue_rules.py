@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 
-from mqreplay.core.client_clock import ClientOffset, clock_samples
-from mqreplay.core.missing_offsets import missing_by_minute
-from mqreplay.core.offset_evidence import OffsetChange, QueueEnd, head_of_each_second, pull_end
-from mqreplay.core.offset_suspect import Reason, suspect_reasons
-from mqreplay.core.queue_progress import HourProgress, progress_by_hour
-from mqreplay.core.skip import Pull, skips
-from mqreplay.core.stale_copy import stale_spans
-from mqreplay.core.standstill import OffsetStatement, Standstill, changed_statements, standstills
 from mqreplay.core.status_windows import status_windows
-from mqreplay.evidence.offsets.queue_events import CHANGE, COMMIT, PULL, STATS
+from mqreplay.evidence.offsets.queue_events import CHANGE_ROW, COMMIT_ROW, PULL_ROW, STATS_ROW
+from oracles.client_clock import ClientOffset, clock_samples
+from oracles.missing_offsets import missing_by_minute
+from oracles.offset_evidence import OffsetChange, QueueEnd, head_of_each_second, pull_end
+from oracles.offset_suspect import Reason, suspect_reasons
+from oracles.queue_progress import HourProgress, progress_by_hour
+from oracles.skip import Pull, skips
+from oracles.stale_copy import stale_spans
+from oracles.standstill import OffsetStatement, Standstill, changed_statements, standstills
 from queue_recordings import Event, Queue, Row
 
 Key = tuple[str, str, str, int]  # consumer_group, topic, broker_name, queue_id
@@ -50,8 +50,8 @@ def statement(e: Event) -> OffsetStatement:
 def ends_of_queues(events: Iterable[Event]) -> Mapping[Queue, list[QueueEnd]]:
     found = defaultdict(list)
     for e in events:
-        of_stats = QueueEnd(e.at, e.min_offset, e.max_offset, e.at) if e.what == STATS else None
-        of_pull = pull_end(e.broker_id, e.at, e.also_at, e.min_offset, e.max_offset) if e.what == PULL else None
+        of_stats = QueueEnd(e.at, e.min_offset, e.max_offset, e.at) if e.what == STATS_ROW else None
+        of_pull = pull_end(e.broker_id, e.at, e.also_at, e.min_offset, e.max_offset) if e.what == PULL_ROW else None
         if end := of_stats or of_pull:
             found[e.queue].append(end)
     return found
@@ -64,7 +64,7 @@ def ends_by_rule(events: list[Event]) -> list[Row]:
 def hours_by_rule(events: list[Event]) -> list[tuple[Row, HourProgress]]:
     """Broker name and id, topic, group and queue id, and their progress in an hour."""
     ends = ends_of_queues(events)
-    of_file = grouped(events, lambda e: (e.broker_name, e.broker_id, e.topic, e.consumer_group, e.queue_id), CHANGE)
+    of_file = grouped(events, lambda e: (e.broker_name, e.broker_id, e.topic, e.consumer_group, e.queue_id), CHANGE_ROW)
     return [
         (key, hour)
         for key, of_key in of_file.items()
@@ -77,20 +77,20 @@ def progress_by_rule(events: list[Event]) -> list[Row]:
 
 
 def suspects_by_rule(events: list[Event]) -> dict[Row, set[Reason]]:
-    """consumer_group, broker_name, topic, queue_id of each suspect, and why."""
+    """consumer_group, topic, broker_name, queue_id of each suspect, and why."""
     ends = ends_of_queues(events)
     reasons = {
-        (key[0], *queue_of(key)): suspect_reasons(map(change, of_key), ends[queue_of(key)])
-        for key, of_key in grouped(events, key_of, CHANGE).items()
+        key: suspect_reasons(map(change, of_key), ends[queue_of(key)])
+        for key, of_key in grouped(events, key_of, CHANGE_ROW).items()
     }
     return {key: of_key for key, of_key in reasons.items() if of_key}
 
 
 def skips_by_rule(events: list[Event]) -> list[Row]:
     found = []
-    for (group, topic, broker_name, queue_id), of_key in grouped(events, key_of, PULL).items():
+    for (group, topic, broker_name, queue_id), of_key in grouped(events, key_of, PULL_ROW).items():
         pulls = [Pull(e.at, e.queue_offset, e.next_begin_offset, e.max_offset, e.opaque, e.client_id) for e in of_key]
-        found += [(group, broker_name, topic, queue_id, *skip) for skip in skips(pulls)]
+        found += [(group, topic, broker_name, queue_id, *skip) for skip in skips(pulls)]
     return found
 
 
@@ -99,9 +99,13 @@ def standing_by_rule(
 ) -> list[tuple[Key, Standstill, str]]:
     """Queue and group, a standstill, and what ended it."""
     ends, found = ends_of_queues(events), []
-    for key, of_key in grouped((e for e in events if e.consumer_group), key_of, CHANGE, COMMIT, PULL).items():
-        stated = [e for e in of_key if e.committed is not None and (e.what != CHANGE or e.saved_by_master)]
-        commits, pulls, of_file = ([statement(e) for e in stated if e.what == what] for what in (COMMIT, PULL, CHANGE))
+    for key, of_key in grouped(
+        (e for e in events if e.consumer_group), key_of, CHANGE_ROW, COMMIT_ROW, PULL_ROW
+    ).items():
+        stated = [e for e in of_key if e.committed is not None and (e.what != CHANGE_ROW or e.saved_by_master)]
+        commits, pulls, of_file = (
+            [statement(e) for e in stated if e.what == what] for what in (COMMIT_ROW, PULL_ROW, CHANGE_ROW)
+        )
         changes = [change(e) for e in of_key if e.saved_by_master]
         last_copy = last_copies.get(queue_of(key)[0])
         moves = changed_statements([*commits, *pulls, *of_file])
@@ -114,21 +118,23 @@ def standing_by_rule(
 
 def windows_by_rule(events: list[Event], window_s: int, until_ms: int) -> list[Row]:
     ends, found = ends_of_queues(events), []
-    for key, of_key in grouped((e for e in events if e.counts), key_of, CHANGE, COMMIT).items():
+    for key, of_key in grouped((e for e in events if e.counts), key_of, CHANGE_ROW, COMMIT_ROW).items():
         commits = sorted((e.at // 1000, e.committed) for e in of_key)
         heads = [(ts, head) for head, ts in head_of_each_second(ends[queue_of(key)])]
         lists = [[pair[i] for pair in pairs] for pairs in (commits, heads) for i in (0, 1)]
-        source = "offset_commit" if of_key[-1].what == COMMIT else "offset_change"
+        source = "offset_commit" if of_key[-1].what == COMMIT_ROW else "offset_change"
         law = status_windows(*lists, window_s * 1000, until_ms)
         found.append((*key, source, [window._asdict() for window in law]))
     return found
 
 
 def clocks_by_rule(events: list[Event]) -> list[Row]:
-    changes, found = grouped((e for e in events if e.saved_by_master), key_of, CHANGE), []
+    changes, found = grouped((e for e in events if e.saved_by_master), key_of, CHANGE_ROW), []
     stated = [e for e in events if e.committed is not None]
-    for (client_id, *key), of_client in grouped(stated, lambda e: (e.client_id, *key_of(e)), COMMIT, PULL).items():
-        offsets = [ClientOffset(e.at, e.committed, e.what == PULL) for e in of_client]
+    for (client_id, *key), of_client in grouped(
+        stated, lambda e: (e.client_id, *key_of(e)), COMMIT_ROW, PULL_ROW
+    ).items():
+        offsets = [ClientOffset(e.at, e.committed, e.what == PULL_ROW) for e in of_client]
         found += [(client_id, *sample) for sample in clock_samples(offsets, map(change, changes[*key]))]
     return found
 
@@ -137,7 +143,7 @@ def copies_by_rule(
     events: list[Event], slaves: Mapping[str, Mapping[int, int]], reach_ms: int
 ) -> dict[Row, tuple[list[Row], list[Row]]]:
     """By queue, group and slave: minutes in which one of the files changed, and spans in which the copy was stale."""
-    changes, found = grouped(events, key_of, CHANGE), {}
+    changes, found = grouped(events, key_of, CHANGE_ROW), {}
     for key, of_key in changes.items():
         of_name = slaves.get(queue_of(key)[0], {})
         of_master = [change(e) for e in of_key if e.saved_by_master]

@@ -39,6 +39,15 @@ def finding(finding_id: str = "0123456789abcdef", **differs: Any) -> Row:
     return base | differs
 
 
+# A cause, what follows from it, and two findings of their own.
+CHAIN = [
+    finding("aa01", severity="critical", kind="broker_down", consumer_group=None, topic=None, broker_name="broker-a"),
+    finding("bb02", follows_from="aa01", severity="info", consumer_group="order-group", summary="Delivered again."),
+    finding("cc03", consumer_group="pay-group", summary="Stood still.", from_ts=BEGAN.replace(minute=40), to_ts=None),
+    finding("dd04", severity="info", topic="ship-topic", summary="Had no queue."),
+]
+
+
 def evidence(text: str = "offset 63 -> 28", total: int = 3, who: str = "group pay-group") -> EvidenceRows:
     return EvidenceRows([EvidenceRow("gold.offset_continuity", BEGAN, who, text, {})], total)
 

@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 import polars as pl
 import pyarrow as pa
 
-from mqreplay.lake.column_types import arrow_schema
-from mqreplay.lake.contract import load_contracts
+from mqreplay.lake.contract import arrow_schema, load_contracts
 from silver_moments import BEGAN
 
 

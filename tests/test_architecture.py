@@ -39,6 +39,18 @@ def test_arrows_of_imports() -> None:
     assert int(kept[1]) > 0
 
 
+def test_the_page_has_the_rooms_and_their_order() -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    rooms = {path.parent.name for path in LIB.glob("*/__init__.py")}
+    folders = re.findall(r"^\| (`lib/.*?) \|", page, re.MULTILINE)
+    assert sorted(name.rpartition("/")[2] for each in folders for name in re.findall(r"`(.+?)`", each)) == sorted(rooms)
+    storeys = [set(line.split(", ")) for line in re.findall(r"^\d+\. (.+)$", page, re.MULTILINE)]
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    (house,) = [each for each in project["tool"]["importlinter"]["contracts"] if each["type"] == "layers"]
+    layers = [set(layer.split(" | ")) for layer in reversed(house["layers"])]
+    assert storeys == [layer & rooms for layer in layers if layer & rooms]  # without __main__
+
+
 @pytest.mark.parametrize("package", ["core", "decode"])
 def test_pure_package_loads_nothing_heavy(package: str) -> None:
     # Every module of it, in a Python of its own: here the tests may have loaded Spark already.
@@ -67,15 +79,16 @@ def run_without_tables(script: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_modules_of_record_load_without_spark_and_polars() -> None:
-    paths = [path.relative_to(LIB.parent).with_suffix("") for path in (LIB / "record").rglob("*.py")]
+def test_makers_of_recordings_load_without_spark_and_polars() -> None:
+    rooms = ("recorder", "importer", "bundle")
+    paths = [path.relative_to(LIB.parent).with_suffix("") for room in rooms for path in (LIB / room).rglob("*.py")]
     modules = [".".join(path.parts) for path in paths if path.name != "__init__"]
     done = run_without_tables(f"import importlib; [importlib.import_module(m) for m in {modules!r}]")
     assert modules
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("command", ["record --help", "import --help", "unpack --help", "import"])
+@pytest.mark.parametrize("command", ["record --help", "import --help", "import"])
 def test_recordings_are_made_without_spark_and_polars(command: str, tmp_path: Path) -> None:
     arguments = command.split()
     if command == "import":
@@ -87,7 +100,7 @@ def test_recordings_are_made_without_spark_and_polars(command: str, tmp_path: Pa
 
 def test_who_validates_nothing_does_not_wait_for_great_expectations() -> None:
     env = {**os.environ, "PYTHONPATH": str(ROOT / "lib")}
-    script = "import sys, mqreplay.night, mqreplay.cli.terminal; print('great_expectations' in sys.modules)"
+    script = "import sys, mqreplay.night, mqreplay.terminal.outcome; print('great_expectations' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", script], env=env, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
 
@@ -108,7 +121,7 @@ def test_job_is_thin(path: Path) -> None:
     assert len(text.splitlines()) <= 40
     tree = ast.walk(ast.parse(text))
     ours = {node.module or "" for node in tree if isinstance(node, ast.ImportFrom)}
-    assert ours <= {"__future__", "mqreplay.cli.job", "mqreplay.night", "mqreplay.settings", "mqreplay.errors"}
+    assert ours <= {"__future__", "mqreplay.cli.job", "mqreplay.night", "mqreplay.settings", "mqreplay.words.errors"}
 
 
 def tracked() -> list[Path]:

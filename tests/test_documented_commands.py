@@ -1,6 +1,7 @@
 """The commands of the README and of docs/ run as they are written, in a fresh folder, in the order of the pages.
 
-Pages share one folder, so that each night runs once.
+Pages share one folder, so that each night runs once. The first command of a page is a process of its own, the others
+run in this one: they would only start Python again.
 """
 
 from __future__ import annotations
@@ -12,10 +13,13 @@ import shlex
 import subprocess
 import sys
 import tarfile
+from contextlib import chdir, redirect_stderr, redirect_stdout
+from io import StringIO
 from pathlib import Path
 
 import pytest
 
+from mqreplay.cli import command_line
 from night.later import DAY_MS, moved
 from tests_shared import ROOT, unpack
 
@@ -64,11 +68,20 @@ def two_nights(folder: Path) -> None:
         with tarfile.open(ROOT / "tests" / "data" / f"{name}.tar.xz") as archive:
             unpack(archive, folder / "recorded" / name)
     moved(folder / "recorded" / "quiet-5.3.3", folder / "recorded" / "day-before", -DAY_MS)
-    done = run(f"mqreplay nightly recorded/day-before recorded/resets-5.3.3 --warehouse {TWO_NIGHTS}", folder)
+    done = run_here(f"mqreplay nightly recorded/day-before recorded/resets-5.3.3 --warehouse {TWO_NIGHTS}", folder)
     assert done.returncode == 0, done.stderr
 
 
+def run_here(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run a command of mqreplay in this process."""
+    out, err = StringIO(), StringIO()
+    with chdir(folder), redirect_stdout(out), redirect_stderr(err):
+        status = command_line.main(shlex.split(command)[1:])
+    return subprocess.CompletedProcess(command, status, out.getvalue(), err.getvalue())
+
+
 def run(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run a command in a process of its own."""
     name, *arguments = shlex.split(command)
     program = [sys.executable, "-m", "mqreplay"] if name == "mqreplay" else [name]
     return subprocess.run([*program, *arguments], cwd=folder, capture_output=True, encoding="utf-8", check=False)
@@ -91,7 +104,8 @@ def test_command_runs(page: str, command: str, folder: Path, monkeypatch: pytest
     monkeypatch.setenv("NO_COLOR", "1")
     if TWO_NIGHTS in command:
         two_nights(folder)
-    done = run(command, folder)
+    is_here = command.startswith("mqreplay ") and command != commands(page)[0]
+    done = run_here(command, folder) if is_here else run(command, folder)
     # A broker of the sample may not be restarted.
     assert done.returncode == int("--fail-on" in command or command.startswith("mqreplay ready")), done.stderr
     assert "Traceback" not in done.stderr
@@ -116,7 +130,7 @@ def test_a_night_is_shared_as_the_page_says(folder: Path) -> None:
     shared = folder / "share"
     (shared / "recordings").mkdir(parents=True)
     (shared / "recordings" / "night").symlink_to(ROOT / "data" / "sample" / "bulk-5.3.3")
-    bundled, unpacked, nightly = (run(line, shared) for line in lines)
+    bundled, unpacked, nightly = run_here(lines[0], shared), run(lines[1], shared), run_here(lines[2], shared)
     assert (bundled.returncode, unpacked.returncode, nightly.returncode) == (0, 0, 0), bundled.stderr + nightly.stderr
     assert re.search(r"[1-9]\d* +topics?\b", bundled.stdout), bundled.stdout
     assert "slave_pull" in nightly.stdout

@@ -22,9 +22,9 @@ from dockerfile_parse import DockerfileParser
 
 from mqreplay.cli import job
 from mqreplay.cli.command_line import parser
-from mqreplay.lake.files import scheme_of
 from mqreplay.lake.local_folder import check_folders
 from mqreplay.lake.storage import ENVIRONMENT
+from mqreplay.machine.local_files import scheme_of
 from tests_shared import ROOT
 
 EXAMPLES = ROOT / "conf/examples"
@@ -301,6 +301,6 @@ def test_packages_of_the_dockerfile_are_installed_beside_spark(tmp_path: Path) -
 
 def test_all_examples_are_checked() -> None:
     ours = {*UNITS, "nightly_dag.py", "nightly-kubernetes.yaml", "Dockerfile"}
-    ours |= {"prometheus-rules.yaml", "grafana-dashboard.json"}  # tests/night/test_prometheus.py
+    ours |= {"prometheus-rules.yaml", "grafana-dashboard.json"}  # tests/notices/test_prometheus.py
     found = {path.name for path in EXAMPLES.iterdir() if not path.name.startswith("record")}
     assert found == ours

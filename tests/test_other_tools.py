@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import os
 import re
@@ -14,16 +15,23 @@ from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
 from io import StringIO
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import polars as pl
 import pytest
+from chispa import assert_df_equality
 
 from cluster.processes import free_port
 from made_warehouse import made_warehouse
 from mqreplay.cli import command_line
 from mqreplay.lake.class_archive import archive_options
+from mqreplay.lake.row_filter import RowFilter
+from mqreplay.lake.warehouse import Warehouse
 from standalone_cluster import environment
 from tests_shared import ROOT
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 PAGE = (ROOT / "docs" / "other_tools.md").read_text(encoding="utf-8")
 GIVEN = {"conf", "warehouse", "register.sql"}
@@ -54,7 +62,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     severities = [severity for severity, number in FINDINGS.items() for _ in range(number)]
     rows = [{"finding_id": str(number), "severity": severity} for number, severity in enumerate(severities)]
     made_warehouse(made / "warehouse" / "bulk", {"gold.finding": rows, "silver.broker": [{}]})
-    (command,) = re.findall(r"^    (mqreplay register .*)$", PAGE, re.MULTILINE)
+    (command,) = re.findall(r"^    (mqreplay tables --sql .*)$", PAGE, re.MULTILINE)
     command = command.replace("mqreplay", f"{sys.executable} -m mqreplay.cli", 1)
     subprocess.run(["bash", "-c", command], cwd=made, check=True)
     return made
@@ -120,6 +128,7 @@ def test_the_agents_settings_start_the_server() -> None:
     assert command_line.parser().parse_args(server["args"]).command == "mcp"
 
 
+@pytest.mark.long
 def test_pyspark_in_a_running_session(folder: Path, spark, monkeypatch) -> None:
     monkeypatch.chdir(folder)
     names: dict[str, Any] = {}
@@ -137,6 +146,39 @@ def test_pyspark_in_a_running_session(folder: Path, spark, monkeypatch) -> None:
     assert names["spark"].sparkContext is spark.sparkContext
     assert "{orders, broker-a, 1}" in out.getvalue()
     assert {path.name for path in folder.iterdir()} == GIVEN
+
+
+def test_a_stream_follows_the_findings(spark, tmp_path: Path) -> None:
+    """Three nights, the second one judged again: the copy has each finding once, and as it was judged last."""
+    (code,) = examples("Streams", "python")
+    code = re.sub(r'"(warehouse/|followed)', rf'"{tmp_path}/\1', code)
+    root = tmp_path / "warehouse" / "bulk"
+    made_warehouse(root, {"gold.finding": [{"finding_id": "gone"}]})
+    first = Warehouse(str(root)).read("gold.finding").collect()
+    table, cluster = "gold.finding", first["cluster"][0]
+
+    def judge(day: int, *ids: str) -> None:
+        at = dt.date(2026, 11, day)
+        of_day = pl.concat(
+            [first.with_columns(pl.lit(at).alias("day"), pl.lit(one).alias("finding_id")) for one in ids]
+        )
+        rows = of_day.with_columns(pl.lit(f"judged {len(ids)}").alias("summary"))
+        Warehouse(str(root)).replace_rows(table, rows, RowFilter(cluster, days=frozenset({at})))
+
+    def followed() -> DataFrame:
+        exec(code, {})
+        return spark.read.format("delta").load(f"{tmp_path}/followed")
+
+    Warehouse(str(root)).replace_rows(table, [], RowFilter(cluster))
+    judge(20, "a")
+    assert_df_equality(followed(), spark.read.format("delta").load(f"{root}/gold/finding"), ignore_row_order=True)
+    judge(21, "b", "c")
+    followed()
+    judge(21, "c", "d", "e")
+    judge(22, "f")
+    copy = followed()
+    assert_df_equality(copy, spark.read.format("delta").load(f"{root}/gold/finding"), ignore_row_order=True)
+    assert sorted(row.finding_id for row in copy.collect()) == ["a", "c", "d", "e", "f"]
 
 
 @pytest.mark.long  # test_pyspark_in_a_running_session runs the same text
@@ -169,6 +211,6 @@ def test_thrift_server_and_a_jdbc_client(folder: Path) -> None:
 
 
 def test_every_example_is_tested() -> None:
-    assert PAGE.count("```python") == 6
+    assert PAGE.count("```python") == 7
     assert PAGE.count("```json") == 1
     assert PAGE.count("```sh") == 3

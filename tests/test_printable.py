@@ -7,13 +7,14 @@ from types import ModuleType
 
 import pytest
 
-from mqreplay import crash, printable, quantity
-from mqreplay.cli import estate_lines, prediction_text
+from mqreplay.answers import page_path
 from mqreplay.language import language
-from mqreplay.night import file_name
+from mqreplay.machine import crash
 from mqreplay.night.anonymise import columns
+from mqreplay.terminal import console, suppositions
+from mqreplay.words import printable, quantity
 
-MODULES = [columns, crash, estate_lines, file_name, language, prediction_text, printable, quantity]
+MODULES = [columns, crash, console, language, page_path, printable, quantity, suppositions]
 
 
 @pytest.mark.parametrize("module", MODULES, ids=lambda module: module.__name__)

@@ -6,11 +6,16 @@
 from __future__ import annotations
 
 import ast
+import importlib
+import inspect
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import yaml
+
+from each_case import for_each
+from mqreplay.core import MOVED
 
 ROOT = Path(__file__).parents[1]
 LIB = ROOT / "lib" / "mqreplay"
@@ -92,6 +97,22 @@ def test_names_are_published_once_and_in_order() -> None:
     published = PUBLISHED.read_text(encoding="utf-8").splitlines()
     assert published == list(public_api()), WRITE
     assert len(published) > 500
+
+
+@for_each(MOVED)
+def test_a_moved_module_answers_by_its_old_name_and_warns(name: str) -> None:
+    old = importlib.import_module(f"mqreplay.core.{name}")
+    new = importlib.import_module(f"mqreplay.core.{MOVED[name]}")
+    function = next(node.name for node in ast.parse(inspect.getsource(new)).body if isinstance(node, ast.FunctionDef))
+    with pytest.warns(DeprecationWarning, match=f"core.{name} is deprecated, use mqreplay.core.{MOVED[name]}; 0.5.0"):
+        assert getattr(old, function) is getattr(new, function)
+
+
+def test_an_unknown_module_or_name_is_not_answered() -> None:
+    with pytest.raises(ModuleNotFoundError):
+        importlib.import_module("mqreplay.core.no_such_module")
+    with pytest.raises(AttributeError):
+        _ = importlib.import_module("mqreplay.core.burrow").no_such_name
 
 
 @pytest.mark.parametrize("table", COLUMNS)

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from mqreplay.crash import crash_line, write_log
-from mqreplay.errors import InputError, InputErrors, StoreUnavailable
+from mqreplay.machine.crash import crash_line, write_log
 from mqreplay.night.failures import Failure
-from mqreplay.night.notify.channel import AlertmanagerChannel, channels_of
-from mqreplay.printable import without_secrets
+from mqreplay.notices.channel import AlertmanagerChannel, channels_of
 from mqreplay.settings import load_settings
+from mqreplay.words.errors import InputError, InputErrors, StoreUnavailable
+from mqreplay.words.printable import without_secrets
 
 SECRET = "MARKED/s3cret+key"
 URIS = [

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from mqreplay.errors import SettingsError
-from mqreplay.places import conf_dir
+from mqreplay.machine.places import conf_dir
 from mqreplay.settings import Settings, load_settings
-from mqreplay.settings_records import record_of
+from mqreplay.settings.sections import record_of
+from mqreplay.words.errors import SettingsError
 
 
 def written(folder: Path, text: str) -> str:

@@ -17,13 +17,15 @@ SOURCES = ("lib", "schemas", "conf", "data/sample")
 FILES = ("pyproject.toml", "setup.py", "MANIFEST.in", "README.md", "LICENSE")
 ASK = """
 import json, mqreplay
+from importlib.resources import files
 from mqreplay.lake.contract import load_contracts
-from mqreplay.places import conf_dir, sample_dir
+from mqreplay.machine.places import conf_dir, sample_dir
 from mqreplay.settings import load_settings
 load_settings()
 print(json.dumps({
     "package": mqreplay.__file__,
     "contracts": sorted(load_contracts()),
+    "texts": sorted(p.name for p in files("mqreplay.findings").iterdir() if p.name.endswith(".toml")),
     "conf": sorted(p.name for p in conf_dir().iterdir()),
     "sample": sorted(str(p.relative_to(sample_dir())) for p in sample_dir().rglob("*") if p.is_file()),
 }))
@@ -56,6 +58,7 @@ def test_contracts_settings_and_sample_are_there(installed: Path, tmp_path: Path
     said = json.loads(done.stdout)
     assert said["package"].startswith(str(installed))
     assert said["contracts"] == sorted(f"{p.parent.name}.{p.stem}" for p in (ROOT / "schemas").glob("*/*.yaml"))
+    assert said["texts"] == sorted(p.name for p in (ROOT / "lib/mqreplay/findings").glob("*.toml"))
     assert said["conf"] == sorted(p.name for p in (ROOT / "conf").iterdir())
     sample = ROOT / "data" / "sample"
     assert said["sample"] == sorted(str(p.relative_to(sample)) for p in sample.rglob("*") if p.is_file())

@@ -18,8 +18,8 @@ import polars as pl
 from deltalake import DeltaTable
 from polars.testing import assert_frame_equal
 
+from mqreplay.answers.outcome import Outcome
 from mqreplay.night import nightly as night
-from mqreplay.night.outcome import Outcome
 from mqreplay.settings import LocalSettings, Settings
 
 ROOT = Path(__file__).parents[1]

@@ -20,7 +20,7 @@ def open(warehouse: str, cluster: str | None = None, conf: str | None = None) ->
     """Open a warehouse to read its findings, tables and answers, in a script or a notebook. Nothing is changed.
 
     ``warehouse``: folder or URI, as of --warehouse. ``cluster``: the one that is asked about, where there are several.
-    ``conf``: a settings file, as of --conf. Raises mqreplay.errors.InputError.
+    ``conf``: a settings file, as of --conf. Raises mqreplay.words.errors.InputError.
     """
     # By its name: every room imports this package, and none of them may depend on notebooks.
     opened: Replay = import_module("mqreplay.notebook.replay").Replay(warehouse, cluster, conf)

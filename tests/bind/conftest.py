@@ -14,7 +14,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from mqreplay.bind.arrow_values import as_pairs
+from mqreplay.bind.faces import as_pairs
 from mqreplay.bind.function import BoundFunction
 from mqreplay.bind.functions import FUNCTIONS
 from mqreplay.bind.register import register
@@ -28,7 +28,10 @@ Answer = dict[str, Any]
 Case = tuple[tuple[Any, ...], Answer]
 
 
-@pytest.fixture(params=[*PYTHON_FACES, "sql", "duckdb"])
+# Arrow UDFs are the face that the replay uses; test_function.py has all of them.
+@pytest.fixture(
+    params=[*(pytest.param(each, marks=pytest.mark.long) for each in PYTHON_FACES[:2]), "arrow_udf", "sql", "duckdb"]
+)
 def face(request: pytest.FixtureRequest) -> str:
     return request.param
 

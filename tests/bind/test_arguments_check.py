@@ -5,10 +5,10 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from mqreplay.bind.arguments_check import arguments_check
+from mqreplay.bind.faces import arguments_check
 from mqreplay.bind.functions import FUNCTIONS
-from mqreplay.bind.sql_types import QUEUE, arguments_of
-from mqreplay.lake.column_types import arrow_type
+from mqreplay.bind.sql_types import QUEUE_TYPE, arguments_of
+from mqreplay.lake.contract import arrow_type
 
 TWO = "f takes 2 arguments, got 1: f(a STRING, b BIGINT)"
 
@@ -37,8 +37,8 @@ def test_the_types_of_the_catalogue_fit(bound) -> None:
         ("BOOLEAN", pa.int8(), False),
         ("ARRAY<STRING>", pa.list_(pa.null()), True),
         ("ARRAY<STRING>", pa.list_(pa.int64()), False),
-        (f"ARRAY<{QUEUE}>", pa.list_(pa.int64()), False),
-        (f"ARRAY<{QUEUE}>", pa.list_(pa.struct([("broker_name", pa.string()), ("queue_id", pa.int32())])), True),
+        (f"ARRAY<{QUEUE_TYPE}>", pa.list_(pa.int64()), False),
+        (f"ARRAY<{QUEUE_TYPE}>", pa.list_(pa.struct([("broker_name", pa.string()), ("queue_id", pa.int32())])), True),
         ("MAP<STRING, BIGINT>", pa.map_(pa.string(), pa.int32()), True),
         ("MAP<STRING, BIGINT>", pa.map_(pa.int64(), pa.int32()), False),
         ("MAP<STRING, BIGINT>", pa.struct([]), False),

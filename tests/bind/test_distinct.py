@@ -8,8 +8,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mqreplay.bind.arrow_values import law_values
-from mqreplay.bind.faces import distinct_answers
+from mqreplay.bind.faces import distinct_answers, law_values
 from mqreplay.core.message_queue import MessageQueue
 from mqreplay.evidence.arrays.distinct import distinct_rows
 

@@ -14,7 +14,7 @@ from mqreplay.bind import functions
 from mqreplay.bind.function import BoundFunction
 from mqreplay.bind.functions import FUNCTIONS
 from mqreplay.bind.register import register
-from mqreplay.errors import DecodeError
+from mqreplay.words.errors import DecodeError
 
 NAMED = {
     "allocate_averagely",

@@ -19,7 +19,7 @@ from mqreplay.cli.query import query
 from mqreplay.decisions.allocation import allocation
 from mqreplay.decisions.pull_route import pull_route
 from mqreplay.decisions.slave_suggestion import slave_suggestion
-from mqreplay.evidence.brokers.route_changes import route_changes
+from mqreplay.evidence.brokers.routes import route_changes
 from mqreplay.evidence.members.client_memory import first_subscriptions_of_shard, new_clients
 from mqreplay.settings import load_settings
 from tests_shared import ROOT
@@ -68,6 +68,7 @@ def compare_with_gold(
         ("slave_suggestion", 28608, {("undetermined", None): 27}),
     ],
 )
+@pytest.mark.first_case
 def test_query_gives_the_gold_rows(night: Any, decision: str, judged: int, left_out: dict[Any, int]) -> None:
     gold = pl.DataFrame(pl.read_delta(f"{night.root}/gold/{decision}"))
     agreeing, others = compare_with_gold(decision, night.root, gold)

@@ -14,8 +14,7 @@ from pyspark.sql.pandas.types import from_arrow_type, to_arrow_type
 
 from bench.bind_faces import night_of_queues
 from mqreplay.bind import functions
-from mqreplay.core.burrow import STATUSES
-from mqreplay.core.status_windows import status_windows
+from mqreplay.core.status_windows import STATUSES, status_windows
 from mqreplay.decisions import status_windows as twin
 from mqreplay.decisions.status_windows import WINDOWS, status_windows_arrow
 

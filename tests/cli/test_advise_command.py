@@ -11,18 +11,24 @@ import pytest
 from mqreplay.cli.command_line import main
 
 CLUSTER = "DefaultCluster"
+ANSWERS: dict[tuple[str, ...], dict[str, Any]] = {}  # no command changes the night
 
 
 def advised(night: Any, capsys: pytest.CaptureFixture[str], group: str, cluster: str = CLUSTER) -> dict[str, Any]:
-    assert main(["advise", group, "--cluster", cluster, "--warehouse", night.root, "--json"]) == 0
-    return json.loads(capsys.readouterr().out)
+    return answered(night, capsys, "advise", group, "--cluster", cluster)
 
 
 def supposed(night: Any, capsys: pytest.CaptureFixture[str], command: str, cluster: str = CLUSTER) -> dict[str, Any]:
     """Return what whatif says for a command of an advice."""
-    options = shlex.split(command)[1:]
-    assert main([*options, "--cluster", cluster, "--warehouse", night.root, "--json"]) == 0
-    return json.loads(capsys.readouterr().out)
+    return answered(night, capsys, *shlex.split(command)[1:], "--cluster", cluster)
+
+
+def answered(night: Any, capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, Any]:
+    """Return the JSON that a command prints of the night."""
+    if words not in ANSWERS:
+        assert main([*words, "--warehouse", night.root, "--json"]) == 0
+        ANSWERS[words] = json.loads(capsys.readouterr().out)
+    return ANSWERS[words]
 
 
 def printed(night: Any, capsys: pytest.CaptureFixture[str], group: str) -> list[str]:

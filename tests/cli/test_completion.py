@@ -51,7 +51,7 @@ def completed(line: str, monkeypatch: pytest.MonkeyPatch, rest: str = "") -> lis
     [
         ("mqreplay explain --warehouse W 70", ["701391d9", "70aa00d9"]),
         ("mqreplay explain --warehouse W 701391d9a", ["701391d9aaaaaaaa"]),
-        ("mqreplay acknowledge --warehouse W 7013", ["701391d9"]),
+        ("mqreplay mute --warehouse W 7013", ["701391d9"]),
         ("mqreplay findings --warehouse W --kind s", ["stuck_queue"]),
         ("mqreplay mute --warehouse W --group ", ["pay-group"]),
         ("mqreplay findings --warehouse=W --topic pay", ["pay-topic"]),

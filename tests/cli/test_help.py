@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from mqreplay.cli.command_line import main, parser
+from mqreplay.cli.command_line import GROUPS, RENAMED, main, parser
 from mqreplay.cli.completion import SHELLS, script
 from tests_shared import ROOT
 
@@ -42,6 +42,38 @@ def test_without_a_command_there_is_help(capsys) -> None:
     assert out.startswith("usage: mqreplay")
     assert all(f"    {command}" in out for command in COMMANDS)
     assert err == ""
+
+
+def test_commands_are_grouped_by_what_people_want() -> None:
+    parts = [part.splitlines() for part in parser().format_help().split("\n\n")]
+    groups = {lines[0].rstrip(":"): re.findall(r"^    (\w+) ", "\n".join(lines[1:]), re.MULTILINE) for lines in parts}
+    assert {title: tuple(names) for title, names in groups.items() if title in GROUPS} == GROUPS
+    assert sorted(name for names in GROUPS.values() for name in names) == COMMANDS
+
+
+def test_a_command_that_does_not_exist_is_answered_with_the_one_that_was_meant(capsys) -> None:
+    for name, says in (("findigs", "did you mean findings?"), ("why", "`mqreplay --help` lists them")):
+        assert main([name, "--warehouse", "w"]) == 2
+        assert capsys.readouterr() == ("", f"mqreplay: there is no command {name}; {says}\n")
+
+
+@pytest.mark.parametrize(("words", "usage"), [(["help"], "mqreplay [-h]"), (["help", "ready"], "mqreplay ready [-h]")])
+def test_help_is_a_command_too(words: list[str], usage: str, capsys) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(words)
+    assert ended.value.code == 0
+    assert capsys.readouterr().out.startswith(f"usage: {usage}")
+
+
+def test_an_old_name_answers_with_the_new_one(capsys) -> None:
+    for name, new in RENAMED.items():
+        with pytest.raises(SystemExit) as ended:
+            main([name, "--help"])
+        out, err = capsys.readouterr()
+        assert ended.value.code == 0
+        assert out.startswith(f"usage: mqreplay {new[0]} ")
+        command = " ".join(new)
+        assert err == f"mqreplay: {name} is deprecated, use {command}: mqreplay {command} --help\n"
 
 
 @pytest.mark.parametrize("shell", SHELLS)

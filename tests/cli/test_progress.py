@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 
-from mqreplay.cli.progress import Progress
+from mqreplay.terminal.progress import Progress
 
 
 def lines_of(note: str, *texts: str) -> list[str]:

@@ -1,24 +1,19 @@
-"""Rows that do not fit into the terminal: one column a line, columns that are named, and the pager."""
+"""Rows that do not fit into the terminal: one column a line, and the pager."""
 
 from __future__ import annotations
 
-import fcntl
-import os
-import pty
+import datetime as dt
 import re
-import struct
-import subprocess
 import sys
-import termios
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from in_terminal import in_terminal
 from made_warehouse import made_warehouse
 from mqreplay.cli.rows import print_rows
 from mqreplay.cli.shell_output import ShellOutput
-from tests_shared import ROOT
 
 NAMES = [f"column_{number}" for number in range(9)]
 
@@ -49,20 +44,13 @@ def test_line_form_has_one_column_a_line(capsys) -> None:
     ]
 
 
-def test_no_value_is_cut_without_a_word(terminal, capsys) -> None:
+def test_rows_that_do_not_fit_are_records_of_whole_values(terminal, capsys) -> None:
     terminal(60, 40)
     values = [f"{'v' * 30}{number}" for number in range(9)]
-    print_rows(NAMES, [values], "table")
-    *table, note = capsys.readouterr().out.splitlines()
-    assert all(len(line) <= 60 for line in table)
-    left_out = re.fullmatch(r"(\d) columns do not fit: (.*)\. --format line shows all\.", note)
-    assert left_out is not None
-    shown = len(NAMES) - int(left_out[1])
-    assert shown >= 3
-    assert left_out[2].split(", ") == NAMES[shown:]
-    columns = [re.split(r"\s*[│┃]\s*", line.strip("│┃")) for line in table if line[0] in "│┃"]
-    folded = ["".join(cells) for cells in zip(*columns[1:], strict=True)]
-    assert [cell.strip().removeprefix(name) for cell, name in zip(folded, NAMES, strict=False)] == values[:shown]
+    print_rows(NAMES, [values, values], "table")
+    lines = capsys.readouterr().out.splitlines()
+    record = [f"{name}  {value}" for name, value in zip(NAMES, values, strict=True)]
+    assert lines == [*record, "", *record]
 
 
 def test_columns_that_fit_are_all_shown(terminal, capsys) -> None:
@@ -73,12 +61,25 @@ def test_columns_that_fit_are_all_shown(terminal, capsys) -> None:
     assert len(re.findall("long", out)) == 40
 
 
-def test_a_single_wide_column_is_folded(terminal, capsys) -> None:
-    terminal(10, 40)
-    print_rows(["a", "b"], [["x" * 50, "y" * 50]], "table")
-    out = capsys.readouterr().out
-    assert out.count("x") == 50
-    assert "1 column does not fit: b." in out
+def test_a_long_list_says_what_shows_all_of_it(terminal, capsys) -> None:
+    terminal(60, 40)
+    print_rows(["a"], [[list(range(1000))]], "table")
+    words = capsys.readouterr().out.replace("│", " ").split()
+    assert re.search(r"\.\.\. \(4,690 more characters; --format line shows all\)", " ".join(words))
+
+
+def test_findings_have_summary_and_times_at_120_columns(tmp_path: Path) -> None:
+    finding = {"finding_id": "0123456789abcdef", "kind": "broker_down", "summary": "The master did not answer. " * 9}
+    made_warehouse(
+        tmp_path,
+        {"gold.finding": [finding | {name: dt.datetime(2026, 11, 21, 2, 52, 58) for name in ("from_ts", "to_ts")}]},
+    )
+    shown = in_terminal(120, "sql", "SELECT * FROM gold.finding", "--warehouse", str(tmp_path), PAGER="cat")
+    rows = dict(re.findall(r"^(\w+) +(\S.*)$", shown, re.MULTILINE))
+    assert rows["finding_id"] == "0123456789abcdef"
+    assert rows["to_ts"] == "2026-11-21T02:52:58"
+    assert {"from_ts", "summary"} <= set(rows)
+    assert max(map(len, shown.splitlines())) <= 120
 
 
 def test_modes_and_pager_are_chosen(capsys) -> None:
@@ -103,32 +104,12 @@ def test_a_pager_that_does_not_exist_loses_nothing(terminal, capsys, monkeypatch
         assert capsys.readouterr().out.count("a = ") == 9
 
 
-def typed(warehouse: Path, pager: str, *lines: str) -> str:
-    """Return what `mqreplay sql` shows in a terminal of 12 lines while these lines are typed."""
-    ours, its = pty.openpty()
-    fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", 12, 70, 0, 0))
-    environment = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
-    environment |= {"PYTHONPATH": str(ROOT / "lib"), "PAGER": pager, "TERM": "dumb"}
-    environment["XDG_STATE_HOME"] = str(warehouse / "state")
-    command = [sys.executable, "-m", "mqreplay.cli", "sql", "--warehouse", str(warehouse)]
-    os.write(ours, "".join(f"{line}\n" for line in (*lines, ".quit")).encode())
-    with subprocess.Popen(command, stdin=its, stdout=its, stderr=its, env=environment) as shell:
-        os.close(its)
-        shown = b""
-        try:
-            while part := os.read(ours, 65536):
-                shown += part
-        except OSError:  # the end of a terminal
-            pass
-    os.close(ours)
-    assert shell.returncode == 0
-    return shown.decode()
-
-
 def test_long_answers_go_through_the_pager(tmp_path: Path) -> None:
     made_warehouse(tmp_path, {"gold.finding": [{"finding_id": "f1"}]})
     long, short = "SELECT range AS n FROM range(20);", "SELECT 77 AS n;"
-    shown = typed(tmp_path, "sed s/^/paged:/", long, short, ".pager off", long)
+    typed = "".join(f"{line}\n" for line in (long, short, ".pager off", long, ".quit"))
+    places = {"PAGER": "sed s/^/paged:/", "XDG_STATE_HOME": str(tmp_path / "state"), "TERM": "dumb"}
+    shown = in_terminal(70, "sql", "--warehouse", str(tmp_path), typed=typed, lines=12, **places)
     assert len(re.findall(r"paged:│\s*\d+", shown)) == 20
     assert len(re.findall(r"^│\s*\d+", shown, re.MULTILINE)) == 21  # the short answer, and all without the pager
     assert "│77│" in shown

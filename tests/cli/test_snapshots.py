@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from mqreplay.cli.command_line import main
-from mqreplay.cli.terminal import print_outcome
-from mqreplay.places import conf_dir
+from mqreplay.machine.places import conf_dir
+from mqreplay.terminal.outcome import print_outcome
 from snapshots import assert_is_snapshot
 from tests_shared import SAMPLE
 

@@ -109,7 +109,7 @@ def typed(*lines: str) -> Callable[[str], str]:
 
 
 def test_a_shell(root: str, capsys) -> None:
-    from mqreplay.cli.duckdb_query import duckdb_rows
+    from mqreplay.answers.duckdb_query import duckdb_rows
 
     lines = [
         "SELECT kind -- one;",
@@ -133,9 +133,20 @@ def test_a_shell(root: str, capsys) -> None:
     assert "there is no command .nothing\n" in err
 
 
+@pytest.mark.parametrize("word", ["exit", "quit;", "QUIT", ".quit", " exit "])
+def test_words_of_other_shells_leave_or_help(word: str, root: str, capsys) -> None:
+    reads = typed("help", "SELECT 1 AS a", "help;", ".tabels", word, "SELECT 3 AS never;")
+    answers = []
+    run_shell(root, lambda text: (["a"], [(answers.append(text),)]), "csv", None, reads)
+    out, err = capsys.readouterr()
+    assert out.startswith(sql_shell.HELP)
+    assert answers == ["SELECT 1 AS a\nhelp;"]  # within a statement it is a name
+    assert "there is no command .tabels; did you mean .tables?\n" in err
+
+
 def test_ctrl_c_ends_a_query_and_sigterm_the_shell(root: str, capsys, monkeypatch: pytest.MonkeyPatch) -> None:
     received: list[int] = [signal.SIGINT]
-    monkeypatch.setattr("mqreplay.stop_signals._received", received)
+    monkeypatch.setattr("mqreplay.machine.stop_signals._received", received)
     reads = typed("SELECT 1;", "SELECT 2;", "SELECT 3;")
 
     def answer(text: str) -> Any:

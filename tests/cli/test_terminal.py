@@ -7,17 +7,21 @@ import datetime as dt
 import doctest
 import io
 import json
+import sys
 from decimal import Decimal
 from pathlib import Path
 
 import pytest
 from pyspark.sql import Row
 
+from mqreplay.answers.outcome import Outcome
 from mqreplay.cli import command_line as cli
-from mqreplay.cli import rows, terminal, time_span
+from mqreplay.cli import rows
 from mqreplay.cli.rows import print_rows
-from mqreplay.cli.terminal import print_outcome
-from mqreplay.night.outcome import Outcome
+from mqreplay.terminal import outcome as terminal
+from mqreplay.terminal.console import command_text
+from mqreplay.terminal.outcome import print_outcome
+from mqreplay.words import time_span
 
 FAILED = {"table_name": "silver.route", "day": "2026-11-02", "expectation": "expect_it", "arguments": "{}"}
 
@@ -47,6 +51,39 @@ def test_what_was_not_judged_is_shown_with_what_would_help(capsys):
     assert not any("audits" in line for line in lines)
     assert ["run", "`mqreplay", "record`:", "pulls"] in lines
     assert lines[-1][-2:] == ["'W", "X'"]
+
+
+def test_an_estate_names_the_worst_finding_of_each_cluster_and_once_what_all_recordings_lack(capsys):
+    pulls = {"name": "pulls", "state": "not judged", "judged": 0, "differing": 0, "undetermined": 0, "lacks": "no"}
+    down = "1 critical: the master of broker-a did not answer for 88 s from 02:51:31."
+    quiet = [
+        Outcome(f"c{n}", level="quiet", verdict="No problem found: 7 caches of queues judged in 8 h.", coverage=[pulls])
+        for n in range(4)
+    ]
+    print_outcome([*quiet, Outcome("bad", level="critical", verdict=down)], "nightly", "W")
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1:4] == [
+        "5 clusters: 1 critical, 4 quiet",
+        f"critical bad  {down[:-1]}",
+        "quiet    c0   No problem found: 7 caches of queues judged in 8 h",
+    ]
+    assert [line for line in lines if "pulls" in line] == ["The recording of 4 clusters cannot show: pulls"]
+
+
+def test_commands_have_the_path_of_a_program_that_is_not_on_the_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / ".venv" / "bin" / "mqreplay"
+    program.parent.mkdir(parents=True)
+    program.touch(mode=0o755)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", [str(program)])
+    monkeypatch.setenv("PATH", "/nowhere")
+    assert command_text("mqreplay at 02:51 --group g") == ".venv/bin/mqreplay at 02:51 --group g"
+    monkeypatch.setenv("PATH", str(program.parent))
+    assert command_text("mqreplay at 02:51") == "mqreplay at 02:51"
+    monkeypatch.setattr(sys, "argv", ["pytest"])
+    assert command_text("mqreplay at 02:51") == "mqreplay at 02:51"
 
 
 def test_doctests() -> None:
@@ -209,8 +246,8 @@ def test_a_finding_that_spans_midnight_has_both_days(capsys):
 def test_findings_and_expectations_that_are_not_shown_are_counted_with_the_command(capsys):
     finding = {"severity": "info", "kind": "broker_down", "summary": "It was down.", "follows_from": None}
     span = {"from_ts": "2026-11-21T02:00:00Z", "to_ts": "2026-11-21T02:10:00Z"}
-    findings = [finding | span | {"finding_id": f"{n:016}"} for n in range(terminal.SHOWN + 3)]
-    failed = [FAILED | {"unexpected_count": 1, "unexpected_sample": None}] * (terminal.SHOWN + 2)
+    findings = [finding | span | {"finding_id": f"{n:016}"} for n in range(terminal.SHOWN_FINDINGS + 3)]
+    failed = [FAILED | {"unexpected_count": 1, "unexpected_sample": None}] * (terminal.SHOWN_FINDINGS + 2)
     outcome = Outcome("my c", findings=findings, expectations=99, failed_expectations=failed)
     print_outcome([outcome], "nightly", "w")
     lines = capsys.readouterr().out.splitlines()

@@ -15,11 +15,10 @@ from pathlib import Path
 import pytest
 
 from mqreplay.cli.command_line import main
-from mqreplay.cli.watch_command import print_json
-from mqreplay.cli.watch_lines import Printer
-from mqreplay.findings.opened import CLOSED, OPENED, Change, OpenFinding
+from mqreplay.cli.watch_command import Printer, print_json
+from mqreplay.findings.opened import CLOSED_EVENT, OPENED_EVENT, Change, OpenFinding
 from mqreplay.language.language import ENGLISH, language
-from mqreplay.night.watch import ClusterRound, RoundDone
+from mqreplay.notices.watch import ClusterRound, RoundDone
 from night.feed import Feed
 from night.later import moved
 from tests_shared import SAMPLE
@@ -27,9 +26,9 @@ from tests_shared import SAMPLE
 NOW = dt.datetime(2026, 11, 21, 2, 42, 37, tzinfo=dt.UTC)
 STUCK = OpenFinding(
     *("0123456789abcdef", "stuck_queue", "warning", "billing", "orders", "broker-a", None, 0, None),
-    *(NOW, NOW, NOW, None, None, None, 1.0, "Group billing stands still.", "Look.", [], 3),
+    *(NOW, NOW, NOW, None, None, None, 1.0, "Group billing stands still.", "Look.", None, [], 3),
 )
-DONE = ClusterRound("prod", [Change(OPENED, STUCK)], 1, NOW, 3.2, is_silent=False)
+DONE = ClusterRound("prod", [Change(OPENED_EVENT, STUCK)], 1, NOW, 3.2, is_silent=False)
 
 
 def test_a_running_watch_prints_json_and_ends_by_sigterm(tmp_path: Path) -> None:
@@ -103,7 +102,7 @@ def test_a_finding_that_opens_names_known_issues(monkeypatch: pytest.MonkeyPatch
     one = replace(DONE, known_issues={STUCK.finding_id: [issue]})
     opened, _ = text_of(RoundDone(1, NOW, 1, 1, 0.1, [one]), monkeypatch)
     assert opened.endswith("Group billing stands still. Known issue: apache/rocketmq#4215, mended in 4.9.4.")
-    closed = replace(one, changes=[Change(CLOSED, replace(STUCK, closed_ts=NOW, closed_reason="it is over"))])
+    closed = replace(one, changes=[Change(CLOSED_EVENT, replace(STUCK, closed_ts=NOW, closed_reason="it is over"))])
     assert text_of(RoundDone(2, NOW, 1, 1, 0.1, [closed]), monkeypatch)[0].endswith("  it is over")
     monkeypatch.undo()
     print_json(RoundDone(1, NOW, 1, 1, 0.1, [one]))
@@ -113,7 +112,7 @@ def test_a_finding_that_opens_names_known_issues(monkeypatch: pytest.MonkeyPatch
 
 def test_a_closed_finding_says_why_and_a_silent_recording_says_since_when(monkeypatch: pytest.MonkeyPatch) -> None:
     closed = replace(STUCK, closed_ts=NOW, closed_reason="no evidence of it for 120 s")
-    one = replace(DONE, changes=[Change(CLOSED, closed)], open_findings=0, is_silent=True)
+    one = replace(DONE, changes=[Change(CLOSED_EVENT, closed)], open_findings=0, is_silent=True)
     first, last = text_of(RoundDone(4, NOW, 1, 10, 0.2, [one]), monkeypatch)
     assert first.endswith("no evidence of it for 120 s")
     assert last.endswith(
@@ -122,5 +121,5 @@ def test_a_closed_finding_says_why_and_a_silent_recording_says_since_when(monkey
 
 
 def test_names_from_a_recording_reach_the_terminal_as_text(monkeypatch: pytest.MonkeyPatch) -> None:
-    one = replace(DONE, changes=[Change(OPENED, replace(STUCK, topic="a\x1b[31mb"))])
+    one = replace(DONE, changes=[Change(OPENED_EVENT, replace(STUCK, topic="a\x1b[31mb"))])
     assert "\x1b" not in "".join(text_of(RoundDone(1, NOW, 1, 1, 0.1, [one]), monkeypatch))

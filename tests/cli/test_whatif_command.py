@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from mqreplay.cli.command_line import main
-from mqreplay.places import conf_dir
+from mqreplay.machine.places import conf_dir
 
 CLUSTER = ["--cluster", "DefaultCluster"]
 
@@ -104,7 +104,7 @@ def test_a_backlog(night, capsys):
     [
         ("", "nothing is supposed"),
         ("--consumers +1", "--consumers needs --group"),
-        ("--consumers two --group order-group", "--consumers 'two' is no number"),
+        ("--consumers two --group order-group", "--consumers 'two' is no whole number; write it as +2 or -1"),
         ("--queues 8", "--queues needs --topic"),
         ("--queues 0 --topic order-topic", "a topic has 1 queue or more"),
         ("--reset-to 02:45", "--reset-to needs --group"),

@@ -12,7 +12,7 @@ from cluster.clients import client_processes, wait_until
 from cluster.clusters import Cluster
 from cluster.recorders import Recorder, recorder
 from cluster.secured import ADMINISTRATOR, READER, TLS_CLIENTS, add_acl_broker, create_reader, tls_servers
-from record.remoting.certificates import Authority
+from recorder.remoting.certificates import Authority
 
 KINDS = ("broker_runtime", "consumer_lists", "consumer_connections", "assignments", "routes", "cluster_info")
 pytestmark = [pytest.mark.long, pytest.mark.parametrize("version", ["5.3.3", "4.9.7"])]

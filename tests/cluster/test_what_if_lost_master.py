@@ -21,8 +21,8 @@ from cluster.recorders import recorder
 from cluster.traffic import sending
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.moment.instant import recorded
-from mqreplay.moment.what_if_moment import LostMaster, lost_master
 from mqreplay.settings import load_settings
+from mqreplay.suppose.instants import LostMaster, lost_master
 from tests_shared import run
 
 TOPIC, BROKER = "coins", "die-a"

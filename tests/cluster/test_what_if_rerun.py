@@ -19,10 +19,9 @@ from mqreplay.decisions.suppositions import GroupConsumers, GroupStrategy, Suppo
 from mqreplay.engines.local import LocalEngine
 from mqreplay.lake.scratch import scratch
 from mqreplay.lake.warehouse import Warehouse
-from mqreplay.moment.compare import days_of
 from mqreplay.moment.instant import recorded
-from mqreplay.night.what_if import predict
 from mqreplay.settings import load_settings
+from mqreplay.suppose.what_if import predict
 from tests_shared import run
 
 TOPIC, GROUP = "coins", "watchers"
@@ -103,7 +102,7 @@ def _settled(members: list[Consumer], queues: int) -> Places:
 def test_a_predicted_allocation_is_that_of_the_cluster(rerun: Rerun, case: str) -> None:
     night = recorded(Warehouse(rerun.warehouse), CLUSTER)
     with LocalEngine(scratch().folder, 1) as engine:
-        found = predict(night.warehouse, engine, CLUSTER, days_of(night)[-1], load_settings(), CASES[case])
+        found = predict(night.warehouse, engine, CLUSTER, night.judged_days()[-1], load_settings(), CASES[case])
     (lists,) = found.lists.filter(topic=TOPIC).to_dicts()
     order = {client_id: place for place, client_id in enumerate(sorted(lists["cid_all_last"]))}
     owners = found.owners.filter(topic=TOPIC).to_dicts()

@@ -27,10 +27,9 @@ from mqreplay.engines.local import LocalEngine
 from mqreplay.lake.row_filter import RowFilter
 from mqreplay.lake.scratch import scratch
 from mqreplay.lake.warehouse import Warehouse
-from mqreplay.moment.compare import days_of
 from mqreplay.moment.instant import recorded
-from mqreplay.night.what_if import predict
 from mqreplay.settings import load_settings
+from mqreplay.suppose.what_if import predict
 from tests_shared import run
 
 TOPIC, BALLAST, GROUP, BROKER = "coins", "ballast", "watchers", "die-a"
@@ -172,7 +171,7 @@ def test_suggestions_lie_within_the_predicted_bounds(nights: Nights, before: str
 def test_counts_lie_within_the_predicted_bounds(nights: Nights, before: str, after: str) -> None:
     night = recorded(nights.warehouses[before], CLUSTER)
     with LocalEngine(scratch().folder, 1) as engine:
-        found = predict(night.warehouse, engine, CLUSTER, days_of(night)[-1], load_settings(), [NIGHTS[after]])
+        found = predict(night.warehouse, engine, CLUSTER, night.judged_days()[-1], load_settings(), [NIGHTS[after]])
     (row,) = found.pulls.filter(consumer_group=GROUP, topic=TOPIC).to_dicts()
     assert row["to_slave_min"] <= _answers(nights.warehouses[after])["came"].sum() <= row["to_slave_max"]
 

@@ -9,7 +9,7 @@ from mqreplay.core.allocation_check import check
 from mqreplay.core.allocation_consistent_hash import hash_ring, md5_hash
 from mqreplay.core.allocation_machine_room import allocate_machine_room_nearby
 from mqreplay.core.message_queue import MessageQueue, sort_client_ids
-from mqreplay.errors import IllegalArgument, NullPointer, UnknownStrategy
+from mqreplay.words.errors import IllegalArgument, NullPointer, UnknownStrategy
 
 SHARING = ["AVG", "AVG_BY_CIRCLE", "CONSISTENT_HASH"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mqreplay.core.allocation_strategy import PACKAGES, strategy_name
+from mqreplay.core.allocation import PACKAGES, strategy_name
 
 REPORTED = {
     "AllocateMessageQueueAveragely@56695df8": "AVG",

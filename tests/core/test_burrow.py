@@ -7,17 +7,17 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from mqreplay.core.burrow import (
+from mqreplay.core.status_windows import (
     STATUSES,
     HeadPoint,
     Status,
-    group_status,
     has_rewound,
     head_time,
     keep_head_points,
     partition_status,
     time_lag,
 )
+from oracles.group_status import group_status
 
 LAGS = (0, 1, 2, 3)
 EVERY_10_S = [10_000 * n for n in range(5)]

@@ -7,8 +7,8 @@ from random import Random
 
 import pytest
 
-from mqreplay.core.client_clock import ClockSample
-from mqreplay.core.clock_span import SURE_MS, WRITE_MS, ClockSpan, clock_spans, recorders_ms
+from mqreplay.core.clock_span import SURE_MS, WRITE_MS, ClockSample, ClockSpan, clock_spans
+from oracles.client_clock import recorders_ms
 
 MOST_MS, HOUR, COPY_MS = 60_000, 3_600_000, 5_000
 

@@ -24,7 +24,7 @@ def imports(path: Path) -> set[str]:
 
 @for_each(FILES)
 def test_imports(path: Path) -> None:
-    own = ("mqreplay.core", "mqreplay.errors", *(["lark"] if path.stem.startswith("sql92") else []))
+    own = ("mqreplay.core", "mqreplay.words.errors", *(["lark"] if path.stem.startswith("sql92") else []))
     strangers = {
         name for name in imports(path) if not name.startswith(own) and name.split(".")[0] not in sys.stdlib_module_names
     }

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from mqreplay.core import consumer_offset_manager, get_message, offset_store, send_retry
+from mqreplay.core import get_message, offset_store, send_retry
 from mqreplay.core.allocation import StrategySettings, allocate
 from mqreplay.core.allocation_consistent_hash import allocate_consistent_hash
-from mqreplay.core.compute_pull_from import SYSTEM_ERROR
 from mqreplay.core.consume_queue import CommitLog, ConsumeQueue, CqUnit, StoreConfig
 from mqreplay.core.delay_level import SCHEDULE_TOPIC, parse_delay_level, stored_delay_level
 from mqreplay.core.fault_strategy import FaultSettings, default_settings
 from mqreplay.core.flush import COMMIT_LOG, COMMIT_TO_FILE_CHANNEL, CONSUME_QUEUE, FlushPolicy
 from mqreplay.core.message_queue import MessageQueue
-from mqreplay.core.pull_check import GroupConfig, PullBroker, PullRequest, Subscription, TopicReadConfig
+from mqreplay.core.pull_check import SYSTEM_ERROR, GroupConfig, PullBroker, PullRequest, Subscription, TopicReadConfig
 from mqreplay.core.rebalance import HeldQueue
 from mqreplay.core.send_back import RetryGroup, SendBackRequest
 from mqreplay.core.send_back_client import ConsumedMessage, as_normal_message, orderly_retry_message, send_message_back
@@ -22,7 +21,7 @@ from mqreplay.core.slave_synchronize import Schedule, schedule
 from mqreplay.core.tags_filter import SQL92
 from mqreplay.core.topic_route import QueueData
 from mqreplay.core.version import BROKER_4, CLIENT_4, version_key
-from mqreplay.errors import IllegalArgument
+from mqreplay.words.errors import IllegalArgument
 
 QUEUES = [MessageQueue("T", "b", queue_id) for queue_id in range(64)]
 
@@ -44,7 +43,6 @@ def test_the_store() -> None:
     assert TransferLimits() == (262_144, 32, 65_536, 8)
     assert get_message.NO_MATCHED_LOGIC_QUEUE == "NO_MATCHED_LOGIC_QUEUE"
     assert get_message.MAX_PULL_MSG_SIZE == 134_217_728
-    assert (consumer_offset_manager.OFFSET_TABLE_CAPACITY, consumer_offset_manager.QUEUE_TABLE_CAPACITY) == (512, 32)
 
 
 def test_the_services_that_flush() -> None:

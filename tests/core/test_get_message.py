@@ -14,7 +14,7 @@ from mqreplay.core.slave_suggestion import (
     memory_threshold,
     slave_suggestion,
 )
-from mqreplay.errors import IllegalArgument
+from mqreplay.words.errors import IllegalArgument
 
 VERSIONS = ["4.9.7", "5.3.3"]
 SIZES = st.lists(st.integers(1, 5000), max_size=60)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mqreplay.core.held_reset import HeldReset, MovedPull, are_answered_by_resets
+from mqreplay.core.pull_answer import HeldReset, MovedPull, are_answered_by_resets
 
 SKEW = 60
 

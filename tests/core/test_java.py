@@ -7,9 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mqreplay.core import java
-from mqreplay.core.fastjson_write import json_string
+from mqreplay.core.java import is_blank
 from mqreplay.core.java_maps import concurrent_hash_map_order, hash_map_order
-from mqreplay.core.java_text import is_blank
 from mqreplay.core.message_queue import compare_strings
 
 TEXT = st.text(st.characters(codec=None), max_size=8)
@@ -103,8 +102,3 @@ def test_what_java_calls_whitespace() -> None:
     assert [char for char in "\xa0\u2007\u202f~\x00x" if is_blank(char)] == []
     assert not is_blank(" a ")
     assert is_blank(None)
-
-
-def test_fastjson_escapes_more_than_json_does() -> None:
-    escaped = [code for code in range(0x3000) if json_string(chr(code)) != f'"{chr(code)}"']
-    assert escaped == sorted([*range(32), 34, 92, *range(127, 160), 0x2028, 0x2029])

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from mqreplay.core.message_queue import MessageQueue
 from mqreplay.core.pop_assignment import RequestMode, allocate_for_pop, message_request_mode, query_assignment
-from mqreplay.errors import IllegalArgument
+from mqreplay.words.errors import IllegalArgument
 
 STRATEGIES = st.sampled_from(["AVG", "AVG_BY_CIRCLE"])
 

@@ -7,17 +7,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mqreplay.core.java import INT_MAX, LONG_MAX
-from mqreplay.core.pop_answer import parse_msg_offset_info, parse_start_offset_info, popped_receipts
 from mqreplay.core.pop_receipt import (
     ReceiptHandle,
     build_extra_info,
     decode_receipt_handle,
     encode_receipt_handle,
     parse_extra_info,
+    parse_msg_offset_info,
+    parse_start_offset_info,
+    popped_receipts,
     real_topic,
     topic_type,
 )
-from mqreplay.errors import IllegalArgument, NumberFormat
+from mqreplay.words.errors import IllegalArgument, NumberFormat
 
 LONGS = st.integers(0, LONG_MAX)
 INTS = st.integers(0, INT_MAX)

@@ -5,15 +5,15 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mqreplay.core.pop_retry_topic import (
+from mqreplay.core.retry_topic import (
     RetryTopicOwner,
     build_pop_retry_topic,
     parse_group,
     parse_normal_topic,
     parse_retry_topic,
+    retry_topic,
     retry_topic_owners,
 )
-from mqreplay.core.retry_topic import retry_topic
 
 NAMES = st.text("ab_-%", min_size=1, max_size=6)
 

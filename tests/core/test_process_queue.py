@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mqreplay.core.process_queue import ProcessQueue, PulledMessage, is_lock_expired, is_pull_expired
-from mqreplay.errors import IllegalArgument, NoSuchElement, NullPointer, NumberFormat
+from mqreplay.words.errors import IllegalArgument, NoSuchElement, NullPointer, NumberFormat
 
 
 def pulled(*offsets: int, size: int = 10) -> list[PulledMessage]:

@@ -23,7 +23,7 @@ from mqreplay.core.pull_check import (
     TopicReadConfig,
     check_pull,
 )
-from mqreplay.errors import IllegalArgument
+from mqreplay.words.errors import IllegalArgument
 
 GROUP = GroupConfig(broker_id=2, which_broker_when_consume_slowly=3)
 SLAVE = PullBroker("10.0.0.2", "SLAVE", slave_read_enable=True, broker_id=1)

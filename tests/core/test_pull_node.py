@@ -8,7 +8,7 @@ from mqreplay.core.pull_node import (
     find_broker_address_in_publish,
     find_broker_address_in_subscribe,
 )
-from mqreplay.errors import NullPointer
+from mqreplay.words.errors import NullPointer
 
 MASTER, SLAVE, SECOND = "m:10911", "s:10911", "t:10911"
 

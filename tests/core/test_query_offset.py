@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mqreplay.core.query_offset import query_consumer_offset
+from mqreplay.core.consumer_offset_manager import query_consumer_offset
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from mqreplay.core.compute_pull_from import (
     admin_question,
     compute_pull_from_where,
     compute_pull_from_where_with_exception,
+    parse_date,
 )
 from mqreplay.core.faq_url import attach_default_url, client_exception
 from mqreplay.core.message_queue import MessageQueue
@@ -18,8 +19,7 @@ from mqreplay.core.rebalance import (
     truncate_message_queue_not_my_topic,
     update_process_queue_table_in_rebalance,
 )
-from mqreplay.core.simple_date_format import parse_date
-from mqreplay.errors import MQClientError, NullPointer
+from mqreplay.words.errors import MQClientError, NullPointer
 
 QUEUES = [MessageQueue("T", "b", queue_id) for queue_id in range(4)]
 OTHER = MessageQueue("U", "b", 0)

@@ -14,7 +14,7 @@ from mqreplay.core.topic_route import (
     topic_subscribe_info,
     write_queue_nums_by_broker,
 )
-from mqreplay.errors import ArrayIndexOutOfBounds, NumberFormat
+from mqreplay.words.errors import ArrayIndexOutOfBounds, NumberFormat
 
 TOPICS = TopicConfigs(1, {"T": QueueData("", 4, 4, 6)})
 MASTER, SLAVE = "10.0.0.1:10911", "10.0.0.2:10911"

@@ -31,7 +31,7 @@ from mqreplay.core.send_retry import (
     retries_async,
     step_after,
 )
-from mqreplay.errors import Arithmetic
+from mqreplay.words.errors import Arithmetic
 
 QUEUES = [MessageQueue("T", broker, queue_id) for broker in "abc" for queue_id in range(4)]
 STORED = TryOutcome(TryKind.STORED)

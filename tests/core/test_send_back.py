@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from mqreplay.core.delay_level import parse_delay_level, stored_delay_level
-from mqreplay.core.java_text import is_blank
-from mqreplay.core.parse_number import parse_int, parse_long
+from mqreplay.core.java import is_blank
+from mqreplay.core.java_numbers import parse_int, parse_long
 from mqreplay.core.send_back import RetryGroup, SendBackRequest, StoredMessage, consumer_send_msg_back
 from mqreplay.core.send_back_client import ConsumedMessage, check_reconsume_times, send_message_back
 from mqreplay.core.version import at_least, version_key
-from mqreplay.errors import IllegalArgument, NumberFormat
+from mqreplay.words.errors import IllegalArgument, NumberFormat
 
 MESSAGE = StoredMessage("T", "ID", 0, {})
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from mqreplay.core.sql92 import compile_sql92, evaluate, is_matched
 from mqreplay.core.sql92_values import Value
-from mqreplay.errors import MQFilterError, RocketMQError
+from mqreplay.words.errors import MQFilterError, RocketMQError
 
 NAMES = {True: "TRUE", False: "FALSE", None: "NULL"}
 WORDS = ["a", "b", "1", "0", "1.5", "2147483648", "'x'", "'1'", "''", "NULL", "TRUE", "FALSE", "NOT", "AND", "OR"]

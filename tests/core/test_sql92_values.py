@@ -6,12 +6,12 @@ import math
 
 import pytest
 
-from mqreplay.core.java_double import double_text, parse_double
+from mqreplay.core.java_numbers import double_text, parse_double
 from mqreplay.core.sql92 import MAX_DEPTH, compile_sql92, evaluate
-from mqreplay.core.sql92_error import add_escapes, parse_error, place, token_error
 from mqreplay.core.sql92_expression import Comparison, Constant, In, Property, create_between, create_equal
+from mqreplay.core.sql92_parse import add_escapes, parse_error, place, token_error
 from mqreplay.core.sql92_values import Long, Value, compare, negate, text_of
-from mqreplay.errors import ClassCast, MQFilterError, RocketMQError
+from mqreplay.words.errors import ClassCast, MQFilterError, RocketMQError
 
 NAN = math.nan
 

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mqreplay.core.burrow import keep_head_points, partition_status, time_lag
-from mqreplay.core.status_windows import status_windows
+from mqreplay.core.status_windows import keep_head_points, partition_status, status_windows, time_lag
 
 MINUTE = 60_000
 

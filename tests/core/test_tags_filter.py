@@ -15,7 +15,7 @@ from mqreplay.core.tags_filter import (
     is_matched_by_consume_queue,
     tags_code,
 )
-from mqreplay.errors import IllegalArgument, JavaException
+from mqreplay.words.errors import IllegalArgument, JavaException
 
 tags = st.text(alphabet="abAB*| \u00a0中😀", min_size=1, max_size=6)
 

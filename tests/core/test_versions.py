@@ -17,7 +17,7 @@ from mqreplay.core.send_back_client import ConsumedMessage, as_normal_message, o
 from mqreplay.core.send_retry import TryKind, TryOutcome, isolates_broker, retries_async, retry_response_codes
 from mqreplay.core.slave_suggestion import TransferLimits, effective_ratio, is_the_batch_full
 from mqreplay.core.sql92 import compile_sql92
-from mqreplay.errors import NullPointer
+from mqreplay.words.errors import NullPointer
 
 QUEUE = MessageQueue("T", "b", 0)
 

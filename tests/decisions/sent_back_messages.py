@@ -9,8 +9,7 @@ import polars as pl
 
 from mqreplay.decisions.retried_message import retried_message
 from mqreplay.evidence.messages.counted_retries import first_places
-from mqreplay.evidence.messages.second_tries import second_tries
-from mqreplay.evidence.messages.sent_back import retry_deliveries
+from mqreplay.evidence.messages.sent_back import retry_deliveries, second_tries
 from mqreplay.evidence.offsets.queue_ends import polled_ends
 from silver_moments import at
 from silver_rows import rows

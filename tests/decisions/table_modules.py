@@ -1,8 +1,9 @@
 """The modules of evidence and decisions that the replay calls for the rows of each gold table, by its source.
 
-Followed are the assignments in the function that makes the rows, the functions of its own module that it calls, and
-the inputs and results of passes: a pass and the step that merges its shards are two halves of one decision. Frames that
-another step hands over (members, outages) are inputs, and documented there.
+Followed are the steps of the table's record, or of the module of the replay that makes it; and in passes the
+assignments in the function that makes the rows, the functions of its own module that it calls, and inputs and results:
+a pass and the step that merges its shards are two halves of one decision. Frames that another step hands over (members,
+outages) are inputs, and documented there.
 """
 
 from __future__ import annotations
@@ -10,13 +11,17 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from inspect import signature
 from pathlib import Path
 
 import mqreplay
+from mqreplay.decisions.decision import Step
+from mqreplay.decisions.registry import DECISIONS
+from mqreplay.replay import evidence_steps, message_pass, plan
 
 FOLDER = Path(mqreplay.__file__).parent
-# What every pass gets: the settings and tables as they were read.
-INPUTS = ("context", "day", "skew", "starts")
+# What every pass gets: the settings, the day, and tables as they were read.
+INPUTS = ("context", "day", "judged", "skew", "starts")
 ROOMS = ("mqreplay.evidence", "mqreplay.decisions")
 
 
@@ -38,9 +43,7 @@ class Replay:
 
     sources: dict[str, Source] = field(default_factory=dict)
     of_passes: dict[str, list[Expression]] = field(default_factory=dict)  # values of fields of inputs and results
-    of_steps: dict[str, list[Expression]] = field(default_factory=dict)  # and of what other steps return
-    of_findings: dict[str, list[Expression]] = field(default_factory=dict)  # and of the evidence for findings
-    tables: dict[str, Expression] = field(default_factory=dict)  # rows of a gold table
+    tables: dict[str, Expression | None] = field(default_factory=dict)  # rows of a gold table; None: steps give them
 
     @staticmethod
     def read() -> Replay:
@@ -51,6 +54,8 @@ class Replay:
         for module, source in made.sources.items():
             for function in source.functions.values():
                 made._scan(module, function)
+        made.tables |= {name: None for name in plan.STEPS if name.startswith("gold.")}
+        made.tables |= {"gold.judgement": None, "gold.replay_gap": None}
         return made
 
     def _add(self, module: str, tree: ast.Module) -> None:
@@ -73,37 +78,63 @@ class Replay:
     def _scan(self, module: str, function: ast.FunctionDef) -> None:
         for call in _calls(function):
             name = call.func.id if isinstance(call.func, ast.Name) else ""
-            for of_class, source in self.sources.items():
+            for source in self.sources.values():
                 if name not in source.classes:
                     continue
                 named = dict(zip(source.classes[name], call.args, strict=False))
                 named |= {each.arg: each.value for each in call.keywords if each.arg}
-                fields = self.of_passes if of_class.endswith("_pass") else self.of_steps
                 for key, value in named.items():
-                    fields.setdefault(key, []).append((value, module, function.name))
-                    if name == "DayTables":
-                        self.tables[f"gold.{key}"] = value, module, function.name
-            if name == "FindingEvidence":
-                for each in call.keywords:
-                    self.of_findings.setdefault(each.arg or "", []).append((each.value, module, function.name))
+                    self.of_passes.setdefault(key, []).append((value, module, function.name))
             rows = _added(call, name)
             if rows is not None:
                 self.tables[rows[0]] = rows[1], module, function.name
 
-    def _rows(self, table: str) -> list[Expression]:
-        """Return the expressions of a table's rows: that of a step, if its result has the rows."""
-        value, module, function = self.tables[table]
-        if isinstance(value, ast.Attribute):
-            return self.of_steps.get(value.attr, []) + self.of_passes.get(value.attr, [])
-        return [(value, module, function)]
-
     def called(self, table: str) -> set[str]:
         """Return the modules that are called for the rows of a table, in the passes and in the steps between them."""
-        return self._called(self._rows(table))
+        rows = self.tables[table]
+        if rows is not None:
+            return self._called([rows])
+        if table in ("gold.judgement", "gold.replay_gap"):  # of all tables: their rows are inputs
+            return {table.removeprefix("gold.")}
+        own = set(DECISIONS[table].steps)
+        for steps in (evidence_steps.BREAK_STEPS, message_pass.STEPS):
+            own |= set(steps) if table in steps else set()
+        return self.called_for(table, own)
 
-    def called_for(self, name: str) -> set[str]:
-        """Return the modules that are called for a frame of the evidence for findings."""
-        return self._called(list(self.of_findings[name]))
+    def called_for(self, name: str, own: set[str] | None = None) -> set[str]:
+        """Return the modules that are called for a frame: by its step, by those of ``own``, and by passes."""
+        modules: set[str] = set()
+        waiting, seen = [name], set[str]()
+        while waiting:
+            frame = waiting.pop()
+            step = plan.STEPS.get(frame, frame)
+            if frame in seen:
+                continue
+            seen.add(frame)
+            if isinstance(step, Step):
+                modules |= self._modules(step)
+                frames = [step.renamed.get(each, each) for each in signature(step.function).parameters]
+            else:
+                frames = [step] if isinstance(step, str) else list(step)
+                modules |= self._called(list(self.of_passes.get(frames[0].rpartition(".")[2], [])))
+            waiting += [each for each in frames if each in (own or ()) or self._is_result(each)]
+        return modules
+
+    def _is_result(self, frame: str) -> bool:
+        """Return whether a frame is a result of the passes."""
+        step = plan.STEPS.get(frame, frame)
+        owner, _, attribute = step.rpartition(".") if isinstance(step, str) else ("", "", "")
+        return attribute in self.of_passes and owner.partition(".")[0] in ("queues", "groups", "deliveries")
+
+    def _modules(self, step: Step[object]) -> set[str]:
+        """Return the module of a step's function; for a function of the replay, those that it calls."""
+        module, name = step.function.__module__, step.function.__name__
+        if module.startswith(ROOMS):
+            return {module.rpartition(".")[2]}
+        source = self.sources.get(module.rpartition(".")[2], Source())
+        function = source.functions.get(name)
+        names = {node.id for node in ast.walk(function) if isinstance(node, ast.Name)} if function else set()
+        return {source.imported[each] for each in names if each in source.imported}
 
     def _called(self, waiting: list[Expression]) -> set[str]:
         found: set[str] = set()
@@ -119,7 +150,15 @@ class Replay:
                     waiting += self._values(module, function, node.id)
                 elif isinstance(node, ast.Attribute) and node.attr not in INPUTS:
                     waiting += self.of_passes.get(node.attr, [])
+                    found |= self._of_input(node.attr)
         return found
+
+    def _of_input(self, name: str) -> set[str]:
+        """Return the modules of the step that gives an input of passes."""
+        step = plan.STEPS.get(name)
+        if isinstance(step, str):
+            step = plan.STEPS.get(step.partition(".")[0])
+        return self._modules(step) if isinstance(step, Step) and name not in self.of_passes else set()
 
     def _values(self, module: str, function: str, name: str) -> Iterator[Expression]:
         """Yield what a name may be in a function: an assignment, a function's result, or an argument of its callers."""
@@ -143,7 +182,7 @@ class Replay:
             node = waiting.pop()
             if isinstance(node, ast.Name | ast.Attribute):
                 yield node
-            if isinstance(node, ast.Attribute) and (node.attr in self.of_passes or node.attr in self.of_steps):
+            if isinstance(node, ast.Attribute) and node.attr in self.of_passes:
                 continue
             waiting += ast.iter_child_nodes(node)
 
@@ -162,7 +201,10 @@ def _added(call: ast.Call, name: str) -> tuple[str, ast.expr] | None:
     if name != "add_judged" and not of_gold:
         return None
     table, rows = call.args[-2:]
-    return (table.value, rows) if isinstance(table, ast.Constant) and isinstance(table.value, str) else None
+    if isinstance(table, ast.Constant):
+        return str(table.value), rows
+    constant = ast.unparse(table).removesuffix(".table")  # of a record
+    return (f"gold.{constant.lower()}", rows) if constant.isupper() else None
 
 
 def _assigned(function: ast.FunctionDef, name: str) -> Iterator[ast.expr]:

@@ -8,6 +8,7 @@ import polars as pl
 
 from mqreplay.core.delay_level import SCHEDULE_TOPIC
 from mqreplay.decisions.delay_progress import (
+    AFTER_END,
     DELIVERED,
     NO_COPY,
     NO_ENDS,
@@ -66,7 +67,8 @@ def test_what_is_due_is_what_was_there_before_the_delay() -> None:
     found = verdicts(readings, [(1, 5), (110, 10), (170, 69)])
     assert found == [(at(120), 10, "agree", DELIVERED), (at(180), 70, "undetermined", NOT_CONFIRMED)]
     assert verdicts(readings, [(1, 5), (110, 10), (170, 70)])[1][2:] == ("agree", DELIVERED)
-    assert stored_rows(judged(readings, [(1, 500)])).is_empty(), "readings that agree are only counted"
+    at_once = [(1, 5), (59, 70), (119, 130), (179, 190)]
+    assert stored_rows(judged(readings, at_once)).is_empty(), "readings that agree are only counted"
 
 
 def test_a_later_copy_that_still_lacks_them_is_certain_without_a_recorder() -> None:
@@ -151,3 +153,18 @@ def test_a_level_without_an_entry_has_delivered_nothing() -> None:
 def test_slaves_and_other_topics_do_not_count() -> None:
     readings = [ends(0, 10) | {"broker_id": 1}, ends(120, 10) | {"topic": "t"}, ends(180, 0)]
     assert judged(readings, []).is_empty()
+
+
+def test_an_offset_after_the_end_of_its_queue() -> None:
+    assert [(row[2], row[3]) for row in verdicts([ends(0, 74)], [(-5, 77)])] == [("differ", AFTER_END)]
+    assert verdicts([ends(0, 74)], [(5, 77)]) == [], "the queue may have grown since"
+
+
+def test_the_levels_that_a_master_states() -> None:
+    polls = [{"ts": at(s), "runtime": {"scheduleMessageOffset_3": text}} for s, text in ((0, "5,12"), (80, "5,30"))]
+    runtime = rows("silver.broker_runtime", MASTER, polls)
+    empty = [rows(f"silver.{name}", {}, []) for name in ("topic_stats", "delay_offset", "snapshot", "broker")]
+    judged = delay_progress(*empty, runtime, rows("silver.recorder_event", {}, []), 60)
+    assert judged.select("ts", "due_offset", "delivered_offset", "judgement", "reason").rows() == [
+        (at(80), 12, 5, "differ", NOT_DELIVERED)
+    ]

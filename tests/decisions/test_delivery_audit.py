@@ -11,10 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from delivery_logs import Night, scenarios
-from mqreplay.core.delivery_audit import Delivery, audit_delivery, order_violations
-from mqreplay.decisions.delivery_audit import COUNTS
-from mqreplay.lake.column_types import arrow_schema
-from mqreplay.lake.contract import load_contracts
+from mqreplay.decisions.delivery_audit import AUDIT_COUNTS
+from mqreplay.lake.contract import arrow_schema, load_contracts
+from oracles.delivery_audit import Delivery, audit_delivery, order_violations
 from silver_moments import at
 
 
@@ -25,7 +24,11 @@ def audit(request) -> dict[str, dict]:
 
 def figures(row: dict) -> dict:
     """What is not zero, in doubt included."""
-    return {name: row[name] for name in COUNTS if row[name] != 0 and not (name == "out_of_order" and row[name] is None)}
+    return {
+        name: row[name]
+        for name in AUDIT_COUNTS
+        if row[name] != 0 and not (name == "out_of_order" and row[name] is None)
+    }
 
 
 @pytest.mark.parametrize(
@@ -161,6 +164,7 @@ MESSAGES = st.tuples(st.integers(0, 1), st.integers(0, 5))
     ),
     committed=st.integers(0, 6),
 )
+@pytest.mark.long
 def test_the_split_into_shards_changes_nothing(sent, received, committed) -> None:
     night = Night()
     for queue_id, offset in sent:

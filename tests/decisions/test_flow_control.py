@@ -257,3 +257,14 @@ def test_a_cache_is_counted_as_by_core(seed: int) -> None:
     row = judged(answer | {"properties": ORDERLY if is_orderly else SETTINGS})[0]
     assert (row["cached_msgs"], row["head_offset"]) == (cache.msg_count, offsets[0])
     assert row["flow_control"] == flow_control(cache.msg_count, 0, cache.max_span(), is_orderly, 1000, 100, 2000)
+
+
+def test_one_answer_is_judged_as_mqadmin_judges_it() -> None:
+    one = seen(100, 5, 0, 4, last_consume_ts=at(30))
+    assert [(row["stalled_by"], row["stalled_since_ts"]) for row in judged(one)] == [("listener", at(30))]
+    empty, lately = seen(100, last_consume_ts=at(30)), seen(100, 5, 0, 4, last_consume_ts=at(41))
+    orderly = seen(100, 5, 0, 4, last_consume_ts=at(30), properties=ORDERLY)
+    for other in (empty, lately, orderly):
+        assert [row["stalled_by"] for row in judged(other)] == [None]
+    # An idle queue that just got messages: several answers show that the listener works.
+    assert [row["stalled_by"] for row in judged(seen(80, last_consume_ts=at(0)), one)] == [None, None]

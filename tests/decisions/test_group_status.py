@@ -11,11 +11,11 @@ import pyarrow as pa
 import pytest
 
 from last_instants import last_instant_of_shard
-from mqreplay.core.burrow import STATUSES
-from mqreplay.core.burrow import group_status as law
+from mqreplay.core.status_windows import STATUSES
 from mqreplay.decisions.group_status import PARTIAL, group_status, merged_status, status_of_shard
 from mqreplay.decisions.status_windows import WINDOWS, windows
 from mqreplay.evidence.offsets.queue_events import groups_with_accepted_commits_of_shard, queue_events
+from oracles.group_status import group_status as law
 from silver_moments import at
 from silver_rows import rows
 

@@ -7,7 +7,9 @@ import datetime as dt
 import polars as pl
 import pytest
 
+from mqreplay.decisions.allocation import ALLOCATION
 from mqreplay.decisions.judgement import judgement, judgements_of_shard
+from mqreplay.decisions.pull_route import PULL_ROUTE
 
 DAY = dt.date(2026, 11, 20)
 SHAPE = {"day": pl.Date, "judgement": pl.String, "reason": pl.String}
@@ -24,8 +26,8 @@ REBALANCES = [(DAY, "agree", "the master")]
 @pytest.mark.parametrize("size", [1, 2, 4])
 def test_reasons_that_differ_in_numbers_are_one_and_days_are_separate(size: int) -> None:
     pulls = pl.DataFrame(PULLS, SHAPE, orient="row")
-    parts = [judgements_of_shard("gold.pull_route", part) for part in pulls.iter_slices(size)]
-    parts.append(judgements_of_shard("gold.allocation", pl.DataFrame(REBALANCES, SHAPE, orient="row")))
+    parts = [judgements_of_shard(PULL_ROUTE, part) for part in pulls.iter_slices(size)]
+    parts.append(judgements_of_shard(ALLOCATION, pl.DataFrame(REBALANCES, SHAPE, orient="row")))
     found = judgement(pl.concat(parts))
     assert found.schema == pl.Schema(COUNTS)
     assert set(found.rows()) == {
@@ -38,6 +40,6 @@ def test_reasons_that_differ_in_numbers_are_one_and_days_are_separate(size: int)
 
 
 def test_a_table_without_rows_has_no_counts() -> None:
-    found = judgement(judgements_of_shard("gold.pull_route", pl.DataFrame(schema=SHAPE)))
+    found = judgement(judgements_of_shard(PULL_ROUTE, pl.DataFrame(schema=SHAPE)))
     assert found.is_empty()
     assert found.schema == pl.Schema(COUNTS)

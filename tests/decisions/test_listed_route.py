@@ -81,7 +81,7 @@ def words(found: pl.DataFrame) -> list[tuple[str, str]]:
 
 
 def test_a_route_of_what_the_brokers_have_agrees() -> None:
-    assert words(verdicts([answer(60, {"a": FOUR, "b": FOUR})])) == [("agree", judged.SAME)]
+    assert words(verdicts([answer(60, {"a": FOUR, "b": FOUR})])) == [("agree", judged.SAME_LIST)]
 
 
 def test_a_change_may_be_missing_for_a_registration_and_no_longer() -> None:
@@ -90,10 +90,10 @@ def test_a_change_may_be_missing_for_a_registration_and_no_longer() -> None:
     # 30 s until the next registration, 6 s for its answer, 5 s of slack.
     found = verdicts([answer(230, new), answer(240, old), answer(242, old), answer(250, new)], grown)
     assert words(found) == [
-        ("agree", judged.SAME),
-        ("agree", judged.SAME),
+        ("agree", judged.SAME_LIST),
+        ("agree", judged.SAME_LIST),
         ("differ", judged.OTHER_QUEUES),
-        ("agree", judged.SAME),
+        ("agree", judged.SAME_LIST),
     ]
     row = found.filter(pl.col("judgement") == "differ").row(0, named=True)
     assert row["broker_name"] == "a"
@@ -109,7 +109,7 @@ def test_a_new_topic_may_be_listed_before_it_is_copied() -> None:
 
 def test_a_route_without_the_write_permission_of_the_broker_is_wiped() -> None:
     found = verdicts([answer(60, {"a": (4, 4, 4), "b": FOUR}), answer(61, {"a": FOUR, "b": FOUR})])
-    assert words(found) == [("differ", judged.WIPED), ("agree", judged.SAME)]
+    assert words(found) == [("differ", judged.WIPED), ("agree", judged.SAME_LIST)]
     read_only = [topic(0, "a", (4, 4, 4)), topic(0, "b")]
     assert words(verdicts([answer(60, {"a": FOUR, "b": FOUR})], read_only)) == [("differ", judged.ADDED)]
 
@@ -144,7 +144,7 @@ def test_a_broker_registers_its_own_permission(version: str, perm: int) -> None:
     topics = [topic(0, name, (4, 4, 2)) for name in ("a", "b")]
     listed = {"a": (4, 4, perm), "b": (4, 4, perm)}
     found = verdicts([answer(100, listed)], topics, version=version, brokerPermission="4")
-    assert words(found) == [("agree", judged.SAME)]
+    assert words(found) == [("agree", judged.SAME_LIST)]
 
 
 def test_a_broker_that_left_the_list_leaves_the_route_with_its_topics() -> None:
@@ -152,14 +152,14 @@ def test_a_broker_that_left_the_list_leaves_the_route_with_its_topics() -> None:
     both, only_b = {"a": FOUR, "b": FOUR}, {"b": FOUR}
     found = verdicts([answer(230, both), answer(300, only_b), answer(310, both), answer(500, both)], lists=gone)
     assert [row[0] for row in words(found)] == ["agree", "agree", "undetermined", "agree"]
-    assert words(found)[2][1] == judged.REMOVED
+    assert words(found)[2][1] == judged.TOPIC_MISSING
 
 
 def test_a_broker_name_without_its_master_keeps_its_topics() -> None:
     no_master = {"a": {1: A_SLAVE}, "b": {0: B}}
     lists = [brokers(0, BOTH), brokers(200, no_master)]
     found = verdicts([answer(300, {"a": FOUR, "b": FOUR}, no_master), answer(301, {"b": FOUR})], lists=lists)
-    assert words(found) == [("agree", judged.SAME), ("differ", judged.LACKS)]
+    assert words(found) == [("agree", judged.SAME_LIST), ("differ", judged.LACKS)]
 
 
 def test_addresses_are_those_of_the_name_servers_own_list() -> None:
@@ -184,7 +184,7 @@ def test_what_was_not_recorded_is_not_judged() -> None:
         [answer(100, queues), answer(101, {"a": FOUR}), answer(102, {"a": (2, 2, 6), "b": FOUR})], lists=[]
     )
     assert words(found) == [
-        ("agree", judged.SAME),
+        ("agree", judged.SAME_LIST),
         ("undetermined", judged.NO_LISTS),
         ("differ", judged.OTHER_QUEUES),
     ]
@@ -195,7 +195,7 @@ def test_what_was_not_recorded_is_not_judged() -> None:
 def test_an_answer_of_an_unknown_name_server_agrees_with_any() -> None:
     lists = [brokers(0, BOTH), brokers(0, {"b": {0: B}}, TWO)]
     (any_server,) = words(verdicts([answer(100, {"b": FOUR}, server=None)], lists=lists))
-    assert any_server == ("agree", judged.SAME)
+    assert any_server == ("agree", judged.SAME_LIST)
     assert words(verdicts([answer(100, {"b": FOUR})], lists=lists)) == [("differ", judged.LACKS)]
 
 

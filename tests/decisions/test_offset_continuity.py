@@ -9,9 +9,9 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-from mqreplay.evidence.arrays.keys import QUEUE
 from mqreplay.evidence.offsets.queue_ends import polled_ends, pulled_ends, queue_ends
 from mqreplay.evidence.offsets.queue_events import groups_with_commits_of_shard
+from mqreplay.words.keys import QUEUE
 from offset_nights import COMMIT, Row, change, continuity, pull, pushed, tables
 from silver_moments import at
 from silver_rows import rows

@@ -20,8 +20,7 @@ from mqreplay.evidence.offsets.offset_causes import (
 )
 from mqreplay.evidence.offsets.queue_ends import queue_ends
 from mqreplay.evidence.offsets.queue_events import groups_with_commits_of_shard, queue_events
-from mqreplay.lake.column_types import arrow_schema
-from mqreplay.lake.contract import load_contracts
+from mqreplay.lake.contract import arrow_schema, load_contracts
 from offset_nights import REACH_S, continuity, random_night
 
 

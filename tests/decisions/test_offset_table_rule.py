@@ -8,10 +8,11 @@ from typing import NamedTuple
 
 import pytest
 
-from mqreplay.core.consumer_offset_manager import OffsetTable, commit_offset, encode, query_offset, topic_at_group
+from mqreplay.core.consumer_offset_manager import OffsetTable, commit_offset, query_offset, topic_at_group
 from mqreplay.decode.consumer_offset import decode_consumer_offset
 from mqreplay.evidence.offsets.lowered_commits import lowered_commits
 from offset_nights import CHANGE, COMMIT, change, continuity, tables
+from oracles.offset_file import encode
 from silver_moments import at
 from silver_rows import rows
 

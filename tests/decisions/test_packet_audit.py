@@ -8,18 +8,16 @@ from collections.abc import Iterable
 import polars as pl
 import pytest
 
-from mqreplay.decisions.delivery_audit import COUNTS
+from mqreplay.decisions.delivery_audit import AUDIT_COUNTS
 from mqreplay.decisions.packet_audit import (
     acknowledged_messages,
     packet_audit,
     packet_counts_of_shard,
     unplaced_messages,
 )
-from mqreplay.evidence.messages.pulled_messages import PulledMessages, pulled_messages_of_shard
-from mqreplay.evidence.messages.retry_fates import retry_fates
-from mqreplay.lake.column_types import arrow_schema
-from mqreplay.lake.contract import load_contracts
-from mqreplay.replay.merged import merged
+from mqreplay.evidence.messages.pulled_messages import PulledMessages, pulled_messages_of_shard, retry_fates
+from mqreplay.lake.contract import arrow_schema, load_contracts
+from mqreplay.replay.task_results import merged
 from silver_moments import at
 from silver_rows import rows
 
@@ -213,7 +211,7 @@ def audit(request) -> dict[str, dict]:
 def figures(row: dict) -> dict:
     """What is not zero; unexpected and out_of_order are never known."""
     assert (row["unexpected"], row["out_of_order"], row["source"]) == (None, None, "packets")
-    return {name: row[name] for name in COUNTS if row[name] != 0 and name not in ("unexpected", "out_of_order")}
+    return {name: row[name] for name in AUDIT_COUNTS if row[name] != 0 and name not in ("unexpected", "out_of_order")}
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ import datetime as dt
 import polars as pl
 import pytest
 
-from mqreplay.decisions.pop_assignments import QUEUES, pop_assignments
-from mqreplay.evidence.members.agreed_lists import MEMBERS, ROUTES
+from mqreplay.decisions.pop_assignments import pop_assignments
+from mqreplay.evidence.members.agreed_lists import MEMBERS, QUEUES, ROUTES
 
 T0 = dt.datetime(2026, 11, 25, 1, tzinfo=dt.UTC)
 MINUTE = dt.timedelta(minutes=1)

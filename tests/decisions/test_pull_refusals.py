@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mqreplay.decisions.pull_refusals import inputs, pull_answers
+from mqreplay.decisions.pull_refusals import pull_answers, refusal_inputs
 from mqreplay.evidence.members.group_states import group_states
 from mqreplay.evidence.offsets.held_resets import reset_evidence
 from silver_moments import at
@@ -54,7 +54,7 @@ def verdict(
 ) -> str:
     code, remark = refused
     row = {"response_code": code, "remark": remark} | pull
-    known = inputs(
+    known = refusal_inputs(
         rows("silver.topic_config", TOPIC, [{}] if topics is None else topics),
         rows("silver.subscription_group", GROUP, [{}] if groups is None else groups),
         described := rows("silver.broker", BROKER, [{}] if brokers is None else brokers),

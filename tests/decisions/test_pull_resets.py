@@ -7,8 +7,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from mqreplay.decisions.pull_answer import answers
-from mqreplay.decisions.pull_resets import RECORDED, UNRECORDED
+from mqreplay.decisions.pull_answer import RECORDED, UNRECORDED, answers
 from mqreplay.evidence.offsets.held_resets import reset_evidence
 from silver_moments import at
 from silver_rows import rows

@@ -7,15 +7,14 @@ from collections.abc import Mapping, Sequence
 
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mqreplay.core.pull_node import PullFromWhichNodeTable
 from mqreplay.decisions.pull_route import COLUMNS, Route, found_broker_id, judge, pull_route
-from mqreplay.evidence.brokers.route_changes import route_changes
+from mqreplay.evidence.brokers.routes import route_changes
 from mqreplay.evidence.members.client_memory import first_subscriptions_of_shard, new_clients
-from mqreplay.lake.column_types import arrow_schema
-from mqreplay.lake.contract import load_contracts
+from mqreplay.lake.contract import arrow_schema, load_contracts
 from silver_moments import BEGAN, at
 from silver_rows import rows
 
@@ -91,7 +90,6 @@ def test_suggestion_of_1_leads_to_the_slave_whatever_its_id() -> None:
 
 
 @given(st.lists(st.tuples(st.integers(0, 2), st.none() | st.integers(0, 1)), min_size=1, max_size=12))
-@settings(max_examples=40, deadline=None)
 def test_the_arrays_remember_what_a_clients_table_does(asked: list[tuple[int, int | None]]) -> None:
     table: PullFromWhichNodeTable[int] = PullFromWhichNodeTable()
     pulls, nodes = [], []
@@ -263,7 +261,6 @@ ROUTES = st.lists(
 )
 
 
-@settings(max_examples=60)
 @given(PULLS, ROUTES, st.randoms(use_true_random=False))
 def test_result_depends_neither_on_shards_nor_on_the_order_of_rows(pulls, routes, random) -> None:
     asked = [

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from mqreplay.decisions.queue_start import consumers, queue_start
-from mqreplay.evidence.members.client_versions import client_versions
+from mqreplay.evidence.recorded_versions import client_versions
 from silver_moments import at
 from silver_rows import rows
 

@@ -61,7 +61,7 @@ def test_a_step_names_the_queues_that_came_and_went() -> None:
 
 def test_a_queue_that_the_share_lost_is_held_for_one_step_at_most() -> None:
     shares = [*every_20_s(40, 0, 1), *every_20_s(100, 1, since=50)]
-    assert verdict([shown(45, 0, 1), shown(70, 0, 1)], shares) == ("agree", judged.SAME)
+    assert verdict([shown(45, 0, 1), shown(70, 0, 1)], shares) == ("agree", judged.SAME_QUEUES)
     assert verdict([shown(45, 0, 1), shown(80, 0, 1)], shares) == ("differ", judged.EXTRA)
     row = steps([shown(45, 0, 1), shown(80, 0, 1)], shares).sort("ts").row(-1, named=True)
     assert [queue["queue_id"] for queue in row["extra"]] == [0]
@@ -70,7 +70,7 @@ def test_a_queue_that_the_share_lost_is_held_for_one_step_at_most() -> None:
 def test_an_orderly_listener_may_keep_a_dropped_queue() -> None:
     shares = [*every_20_s(40, 0, 1), *every_20_s(100, 1, since=50)]
     tables = [shown(45, 0, 1), shown(80, 0, 1, dropped=(0,))]
-    assert verdict(tables, shares) == ("agree", judged.SAME)
+    assert verdict(tables, shares) == ("agree", judged.SAME_QUEUES)
     row = steps(tables, shares).sort("ts").row(-1, named=True)
     assert [queue["queue_id"] for queue in row["kept_dropped"]] == [0]
     # A queue of the share is dropped during a reset of its offset.
@@ -83,27 +83,27 @@ def test_an_orderly_listener_may_keep_a_dropped_queue() -> None:
 def test_a_queue_that_is_not_taken_has_a_reason_that_no_evidence_shows() -> None:
     assert verdict([shown(45, 0)], every_20_s(40, 0, 1)) == ("undetermined", judged.LACKING)
     # In its first step a client takes one queue after the other.
-    assert verdict([shown(1, 0)], [share(0, 0, 1)]) == ("agree", judged.SAME)
+    assert verdict([shown(1, 0)], [share(0, 0, 1)]) == ("agree", judged.SAME_QUEUES)
 
 
 def test_a_queue_without_pulls_is_dropped_by_a_rebalance() -> None:
     shares = every_20_s(400, 0, 1)
-    assert verdict([shown(200, 0, 1, pulled=70)], shares) == ("agree", judged.SAME)
-    assert verdict([shown(200, 0, 1, pulled=50)], shares) == ("differ", judged.EXPIRED)
-    assert verdict([shown(200, 0, 1, pulled=50)], NOTHING) == ("differ", judged.EXPIRED)
+    assert verdict([shown(200, 0, 1, pulled=70)], shares) == ("agree", judged.SAME_QUEUES)
+    assert verdict([shown(200, 0, 1, pulled=50)], shares) == ("differ", judged.EXPIRED_QUEUE)
+    assert verdict([shown(200, 0, 1, pulled=50)], NOTHING) == ("differ", judged.EXPIRED_QUEUE)
 
 
 def test_an_old_share_does_not_tell_what_a_client_may_hold() -> None:
     assert verdict([shown(200, 0, 1, pulled=75)], every_20_s(100, 0)) == ("undetermined", judged.NO_SHARE)
-    assert verdict([shown(200, 0, 1, pulled=50)], every_20_s(100, 0)) == ("differ", judged.EXPIRED)
+    assert verdict([shown(200, 0, 1, pulled=50)], every_20_s(100, 0)) == ("differ", judged.EXPIRED_QUEUE)
 
 
 def test_a_wrong_clock_of_a_polled_client_expires_nothing() -> None:
     behind = shown(400, 0, 1, pulled=50, source="running_info")
-    assert verdict([behind], every_20_s(400, 0, 1)) == ("agree", judged.SAME)
+    assert verdict([behind], every_20_s(400, 0, 1)) == ("agree", judged.SAME_QUEUES)
     one_late = shown(400, 0, 1, source="running_info")
     one_late["queues"][0]["last_pull_ts"] = at(50)
-    assert verdict([one_late], every_20_s(400, 0, 1)) == ("differ", judged.EXPIRED)
+    assert verdict([one_late], every_20_s(400, 0, 1)) == ("differ", judged.EXPIRED_QUEUE)
 
 
 def test_queues_of_topics_without_subscription_are_dropped() -> None:
@@ -132,7 +132,7 @@ def test_shares_that_no_log_has_judge_nothing(shares: list[Row], reason: str) ->
 
 def test_a_share_of_a_clients_log_lasts_until_the_next_one() -> None:
     logged = [share(0, 0, 1, source="client_log")]
-    assert verdict([shown(100, 0, 1, source="client_log")], logged) == ("agree", judged.SAME)
+    assert verdict([shown(100, 0, 1, source="client_log")], logged) == ("agree", judged.SAME_QUEUES)
     assert verdict([shown(100, 0, 1, 2, source="client_log")], logged) == ("differ", judged.EXTRA)
     # A client that stopped holds nothing.
     assert steps([shown(100, source="client_log")], logged).is_empty()

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from decisions.test_suppositions import rebalances
-from mqreplay.decisions.removed_findings import SHOWN, shares_with
+from mqreplay.decisions.removed_findings import SHOWN_KINDS, shares_with
 from mqreplay.decisions.supposed_shares import lists_seen
 from mqreplay.decisions.suppositions import GroupConsumers, GroupStrategy, Supposition, TopicQueues
 
@@ -20,7 +20,7 @@ RING = rebalances("c1", "c2", strategy="CONSISTENT_HASH")
 def shown(rows: pl.DataFrame, *supposed: Supposition, nodes: int = 10, uneven_queues: int = 2) -> set[str]:
     found = shares_with(lists_seen(rows), supposed, {}, nodes, uneven_queues)
     assert found is not None
-    return {kind for kind, is_so in SHOWN.items() if is_so(found)}
+    return {kind for kind, is_so in SHOWN_KINDS.items() if is_so(found)}
 
 
 @pytest.mark.parametrize(

@@ -8,17 +8,24 @@ import hashlib
 import polars as pl
 import pytest
 
-from mqreplay.decisions.replay_gap import NEEDED, lacking, missing_kinds, replay_gap, undetermined_of_shard
+from mqreplay.decisions.allocation import ALLOCATION
+from mqreplay.decisions.judgement import undetermined_of_shard
+from mqreplay.decisions.pull_route import PULL_ROUTE
+from mqreplay.decisions.registry import DECISIONS
+from mqreplay.decisions.replay_gap import lacking, missing_kinds, replay_gap
 from mqreplay.decode.kinds import KINDS
+from mqreplay.decode.recording.advice import EVIDENCE, Need
 from mqreplay.evidence.gap_rows import GAP
-from mqreplay.evidence_advice import EVIDENCE, Need
 from mqreplay.findings.every import KINDS as FINDINGS
-from mqreplay.lake.column_types import arrow_schema
-from mqreplay.lake.contract import load_contracts
+from mqreplay.lake.contract import arrow_schema, load_contracts
 from silver_moments import BEGAN, at
 
 DAY = BEGAN.date()
-FINDING_NEEDS = {"consumer_lost": (Need("heartbeats", or_polled=("consumer_lists",)),), "clock_skew": ()}
+DECISION_NEEDS = {name: decision.needs for name, decision in DECISIONS.items()}
+NEEDED = DECISION_NEEDS | {
+    "finding consumer_lost": (Need("heartbeats", or_polled=("consumer_lists",)),),
+    "finding clock_skew": (),
+}
 PULLS = {
     "day": pl.Date,
     "consumer_group": pl.String,
@@ -46,7 +53,7 @@ def gap_id(*parts: str) -> str:
 
 
 def test_each_decision_that_needs_a_missing_file_has_a_gap() -> None:
-    found = replay_gap(missing_kinds(DAY, {"heartbeats", "lock_requests", "recorder_events"}, FINDING_NEEDS), "c")
+    found = replay_gap(missing_kinds(DAY, {"heartbeats", "lock_requests", "recorder_events"}, NEEDED), "c")
     owners = lost = "no record of heartbeats and unregistrations. Next time: write heartbeats.jsonl in the hooks"
     expected = {
         (gap_id("c", name, "heartbeats", str(DAY), "", "", "", reason), name, reason)
@@ -67,34 +74,36 @@ def test_each_decision_that_needs_a_missing_file_has_a_gap() -> None:
     ],
 )
 def test_advice_fits_how_the_recording_was_made(more: set[str], polled: bool, advice: str) -> None:
-    found = missing_kinds(DAY, {"heartbeats", *more}, FINDING_NEEDS, polled).filter(pl.col("evidence") == "heartbeats")
+    found = missing_kinds(DAY, {"heartbeats", *more}, NEEDED, polled).filter(pl.col("evidence") == "heartbeats")
     assert all(f"Next time: {advice}" in reason for reason in found["reason"])
     assert len(found)
 
 
 def test_polled_lists_of_members_replace_heartbeats() -> None:
-    assert missing_kinds(DAY, {"heartbeats"}, FINDING_NEEDS, polled=True).is_empty()
+    assert missing_kinds(DAY, {"heartbeats"}, NEEDED, polled=True).is_empty()
 
 
 def test_a_kind_without_advice_has_a_gap_all_the_same() -> None:
-    found = missing_kinds(DAY, {"consumer_lists"}, {"of_a_package": (Need("consumer_lists"),)})
+    found = missing_kinds(DAY, {"consumer_lists"}, {"finding of_a_package": (Need("consumer_lists"),)})
     assert found["reason"].to_list() == ["no record of lists of the groups' members"]
 
 
 def test_a_whole_recording_has_no_gap() -> None:
-    assert missing_kinds(DAY, set(), FINDING_NEEDS).is_empty()
+    assert missing_kinds(DAY, set(), NEEDED).is_empty()
 
 
 def test_each_kind_of_file_that_is_needed_exists() -> None:
     copied = {"brokers", "consumer_offset", "subscription_groups", "topics"}
-    assert {need.kind for needs in NEEDED.values() for need in needs} <= KINDS.keys() | copied
-    needed = {need.kind for needs in (*NEEDED.values(), *(each.needs for each in FINDINGS.values())) for need in needs}
+    assert {need.kind for needs in DECISION_NEEDS.values() for need in needs} <= KINDS.keys() | copied
+    needed = {
+        need.kind for needs in (*DECISION_NEEDS.values(), *(each.needs for each in FINDINGS.values())) for need in needs
+    }
     assert needed <= EVIDENCE.keys()
 
 
 @pytest.mark.parametrize("size", [1, 2, 5])
 def test_undetermined_rows_of_one_place_and_reason_are_one_gap(size: int) -> None:
-    parts = [undetermined_of_shard("gold.pull_route", part, "request_ts") for part in pulls(ASKED).iter_slices(size)]
+    parts = [undetermined_of_shard(PULL_ROUTE, part) for part in pulls(ASKED).iter_slices(size)]
     found = replay_gap(pl.concat(parts), "c").sort("from_ts")
     reason = "the route of N ms before names no broker id N"
     place = ["consumer_group", "topic", "broker_name", "from_ts", "to_ts", "decisions", "reason"]
@@ -109,12 +118,12 @@ def test_undetermined_rows_of_one_place_and_reason_are_one_gap(size: int) -> Non
 
 
 def test_a_table_without_a_broker_name_has_gaps_without_one() -> None:
-    found = undetermined_of_shard("gold.allocation", pulls(ASKED).drop("broker_name"), "request_ts")
+    found = undetermined_of_shard(ALLOCATION, pulls(ASKED).drop("broker_name").rename({"request_ts": "rebalance_ts"}))
     assert found.sort("from_ts").select("broker_name", "decisions").rows() == [(None, 3), (None, 1)]
 
 
 def test_no_rows_make_no_gaps_but_the_columns_of_the_table() -> None:
-    parts = [missing_kinds(DAY, set(), {}), undetermined_of_shard("gold.pull_route", pulls([]), "request_ts")]
+    parts = [missing_kinds(DAY, set(), DECISION_NEEDS), undetermined_of_shard(PULL_ROUTE, pulls([]))]
     assert all(part.schema == pl.Schema(GAP) for part in parts)
     columns = load_contracts()["gold.replay_gap"].columns
     expected = pl.from_arrow(arrow_schema((c.name, c.type) for c in columns if c.name != "cluster").empty_table())
@@ -123,20 +132,22 @@ def test_no_rows_make_no_gaps_but_the_columns_of_the_table() -> None:
 
 def test_days_are_separate() -> None:
     listed = [ASKED[0], (DAY + dt.timedelta(1), *ASKED[0][1:])]
-    assert undetermined_of_shard("gold.pull_route", pulls(listed), "request_ts")["decisions"].to_list() == [1, 1]
+    assert undetermined_of_shard(PULL_ROUTE, pulls(listed))["decisions"].to_list() == [1, 1]
 
 
 def test_polls_of_the_recorder_stand_in_for_what_clients_would_have_recorded() -> None:
     missing = {"rebalance_log", "heartbeats", "pull_log"}
-    found = missing_kinds(DAY, missing, {"stuck_queue": FINDINGS["stuck_queue"].needs}, polled=True)
+    found = missing_kinds(
+        DAY, missing, DECISION_NEEDS | {"finding stuck_queue": FINDINGS["stuck_queue"].needs}, polled=True
+    )
     assert sorted(found["decision"]) == [
         f"gold.{name}" for name in ("pull_answer", "pull_batch", "pull_route", "queue_start", "slave_suggestion")
     ]
-    assert "gold.allocation" in missing_kinds(DAY, missing, {})["decision"].to_list()
+    assert "gold.allocation" in missing_kinds(DAY, missing, DECISION_NEEDS)["decision"].to_list()
 
 
 def test_a_kind_that_stands_in_must_be_recorded_itself() -> None:
-    needs = {name: FINDINGS[name].needs for name in ("stuck_queue", "orphan_queue")}
+    needs = {f"finding {name}": FINDINGS[name].needs for name in ("stuck_queue", "orphan_queue")}
 
     def lacked(*missing: str, polled: bool) -> set[str]:
         return {d for d in missing_kinds(DAY, missing, needs, polled)["decision"] if d.startswith("finding")}

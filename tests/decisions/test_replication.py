@@ -196,5 +196,5 @@ def test_a_master_whose_slaves_lost_their_connections_is_alone() -> None:
 
 def test_an_empty_day_has_no_rows() -> None:
     nothing = replication(rows("silver.broker_runtime", {}, []), rows("silver.broker", {}, []), NO_REPORTS, 30)
-    assert [len(frame) for frame in nothing] == [0, 0, 0, 0]
+    assert [len(frame) for frame in nothing] == [0] * len(Replication._fields)
     assert isinstance(nothing.judged_polls, pl.DataFrame)

@@ -13,8 +13,7 @@ from decisions.sent_back_messages import BACK, FIRST, FIRST_SEND, SENT, TRY, Row
 from mqreplay.decisions.retried_message import COLUMNS, retried_message
 from mqreplay.decode.send_backs import decode_send_back
 from mqreplay.evidence.messages.counted_retries import first_places
-from mqreplay.evidence.messages.second_tries import second_tries
-from mqreplay.evidence.messages.sent_back import retry_deliveries
+from mqreplay.evidence.messages.sent_back import retry_deliveries, second_tries
 from mqreplay.evidence.offsets.queue_ends import polled_ends
 from silver_moments import at
 from silver_rows import rows

@@ -13,7 +13,7 @@ from mqreplay.core.message_queue import MessageQueue
 from mqreplay.core.select_queue import select_with_faults
 from mqreplay.decisions import send_attempt as decision
 from mqreplay.decisions.send_attempt import COLUMNS, send_tries, stored_rows
-from mqreplay.evidence.brokers.publish_routes import publish_routes
+from mqreplay.evidence.brokers.routes import publish_routes
 from silver_moments import at
 from silver_rows import rows
 
@@ -45,7 +45,7 @@ def reasons(found: list[Row]) -> list[tuple[str, str]]:
 
 def test_a_producer_takes_the_queues_in_turn() -> None:
     found = judged(*(try_at(s, TURN[(2 + s) % 4]) for s in range(6)))
-    assert reasons(found) == [("undetermined", decision.FIRST), *[("agree", decision.IN_TURN)] * 5]
+    assert reasons(found) == [("undetermined", decision.FIRST_SEND), *[("agree", decision.IN_TURN)] * 5]
     assert [(row["expected_broker_name"], row["expected_queue_id"]) for row in found[1:3]] == [TURN[3], TURN[0]]
 
 
@@ -54,11 +54,11 @@ def test_threads_take_the_queues_in_turn_each_by_itself() -> None:
     turns = [n % 4 for n in range(9)] + [2] + [place for n in range(60) for place in ((9 + n) % 4, (3 + n) % 4)]
     found = judged(*(try_at(s, TURN[place]) for s, place in enumerate(turns)))
     of_reason = Counter(reasons(found))
-    assert of_reason["undetermined", decision.FIRST] == of_reason["undetermined", decision.OTHER_THREAD] == 1
+    assert of_reason["undetermined", decision.FIRST_SEND] == of_reason["undetermined", decision.OTHER_THREAD] == 1
     assert reasons(found)[9] == ("undetermined", decision.OTHER_THREAD)
     assert of_reason["agree", decision.THREAD_IN_TURN] > 60
     assert set(of_reason) == {
-        ("undetermined", decision.FIRST),
+        ("undetermined", decision.FIRST_SEND),
         ("undetermined", decision.OTHER_THREAD),
         ("agree", decision.IN_TURN),
         ("agree", decision.THREAD_IN_TURN),
@@ -82,7 +82,7 @@ def test_threads_may_have_the_route_before_shortly_after_it_changed() -> None:
         ({"broker_name": "broker-b", "queue_id": 7}, decision.NO_ROUTE),
         ({"queue_id": None}, decision.NO_QUEUE),
         ({"client_id": None}, decision.NO_CLIENT),
-        ({"producer_group": "q"}, decision.FIRST),
+        ({"producer_group": "q"}, decision.FIRST_SEND),
         ({"topic": "pay-topic"}, decision.NO_ROUTE),
     ],
 )

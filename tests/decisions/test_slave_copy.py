@@ -125,7 +125,7 @@ def test_without_a_copy_of_the_master_nothing_is_known() -> None:
 )
 def test_a_difference_is_open_if_one_of_the_two_may_not_have_run(runtime: pl.DataFrame) -> None:
     found = verdicts(topics_copied(120), CHANGED, runtime=runtime).sort("ts").rows(named=True)[-1]
-    assert (found["judgement"], found["reason"]) == ("undetermined", judged.STOPPED)
+    assert (found["judgement"], found["reason"]) == ("undetermined", judged.COPY_INTERRUPTED)
 
 
 def test_a_change_between_two_copies_leaves_open_what_was_there() -> None:

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mqreplay.core import slave_suggestion as law
 from mqreplay.core.pull_answer import suggest_which_broker_id
-from mqreplay.decisions.slave_suggestion import ACTING, COLUMNS, CONTAINER, slave_suggestion
-from mqreplay.evidence.brokers.broker_descriptions import STORE_PLUG_IN
-from mqreplay.lake.column_types import arrow_schema
-from mqreplay.lake.contract import load_contracts
+from mqreplay.decisions.slave_suggestion import COLUMNS, slave_suggestion
+from mqreplay.lake.contract import arrow_schema, load_contracts
 from silver_moments import at
 from silver_rows import rows
 
@@ -112,13 +110,6 @@ def test_slow_client_is_sent_to_the_slave():
     assert judged(polls=BEHIND, pulls=[{"suggest_which_broker_id": 1}])[:2] == (1, "agree")
 
 
-def test_a_plug_in_of_the_store_need_not_suggest_the_slave():
-    assert judged(polls=BEHIND, pulls=[{"suggest_which_broker_id": 0}])[:2] == (1, "differ")
-    plug_in = {"properties": {"messageStorePlugIn": "org.apache.rocketmq.tieredstore.TieredMessageStore"}}
-    kept = judged(polls=BEHIND, pulls=[{"suggest_which_broker_id": 0}], brokers=[plug_in])
-    assert kept == (1, "undetermined", STORE_PLUG_IN)
-
-
 def test_more_than_the_memory_is_slow_and_as_much_is_not():
     slow = [judged(polls=[(20, end), (30, end)])[2].split(":")[0] for end in (900, 901)]
     assert slow == ["not slow", "slow"]
@@ -168,27 +159,6 @@ def test_4_9_may_have_noted_the_place_of_the_next_message_if_the_batch_was_full(
     assert one(pulls=more, consumed=messages, brokers=[{"rocketmq_version": None}])["diff_min"] == 100
 
 
-def test_version_decides_the_ratio_and_who_is_redirected():
-    slave_5 = {"broker_id": 1, "broker_role": "SLAVE", "rocketmq_version": "5.3.3"}
-    group = {"broker_id": 1, "group_broker_id": 2}
-
-    def of_slave(**broker):
-        (row,) = suggested(pulls=[{"broker_id": 1}], brokers=[slave_5 | broker], groups=[group], polls=[])
-        return row["effective_ratio"], row["memory"], row["expected_suggest"]
-
-    assert of_slave()[:2] == (30, 300)
-    assert of_slave(rocketmq_version="4.9.7")[:2] == (40, 400)
-    assert of_slave(effective_access_message_in_memory_max_ratio=35)[:2] == (35, 350)
-    assert of_slave(rocketmq_version="a fork")[:2] == (None, None)
-    assert of_slave(rocketmq_version=None)[:2] == (None, None)
-    assert of_slave(access_message_in_memory_max_ratio=None)[:2] == (None, None)
-    assert of_slave(physical_memory_bytes=None)[:2] == (30, None)
-    outside = NOTHING_FOUND | {"broker_id": 1, "remark": "OFFSET_OVERFLOW_ONE"}
-    to_master = suggested(pulls=[outside], brokers=[slave_5], groups=[group])
-    as_group_says = suggested(pulls=[outside], brokers=[slave_5 | {"rocketmq_version": "4.9.7"}], groups=[group])
-    assert [r["expected_suggest"] for r in to_master + as_group_says] == [0, 2]
-
-
 def test_reason_names_what_is_missing():
     unknown = (None, "undetermined")
     assert judged(brokers=[]) == (*unknown, "brokers.json does not describe this broker")
@@ -203,17 +173,6 @@ def test_reason_names_what_is_missing():
     never = [{"slave_read_enable": False}]
     assert judged(brokers=never) == (0, "agree", "slaveReadEnable is false, so the broker always suggests the master")
     assert judged(pulls=[{"broker_id": None}])[2] == "brokers.json does not describe this broker"
-
-
-def test_description_holds_from_its_instant_to_the_next_and_the_first_also_before():
-    def ratios(*seconds):
-        brokers = [{"ts": at(s), "effective_access_message_in_memory_max_ratio": s} for s in (30, 10, 20)]
-        pulls = [{"request_ts": at(s), "response_ts": at(s)} for s in seconds]
-        return [r["effective_ratio"] for r in suggested(pulls=pulls, brokers=brokers)]
-
-    assert ratios(1, 10, 19, 20, 29, 30, 99) == [10, 10, 10, 20, 20, 30, 30]
-    groups = [{"ts": at(s), "group_broker_id": s} for s in (10, 30)] + [{"ts": at(24), "change": "removed"}]
-    assert one(groups=groups)["expected_suggest"] == 10
 
 
 def test_only_answers_with_a_suggestion_have_a_row():
@@ -319,7 +278,6 @@ PULLS = st.lists(
 VERSIONS = st.sampled_from(["4.9.7", "5.3.3", "V5_3_3", "unknown", None])
 
 
-@settings(max_examples=60)
 @given(PULLS, VERSIONS, st.sampled_from([None, True, False]), st.sampled_from([None, 0, 1]))
 def test_result_does_not_depend_on_shards_and_follows_the_law(pulls, version, enabled, slowly):
     pull = rows("silver.pull", PULL, pulls)
@@ -348,39 +306,3 @@ def test_result_does_not_depend_on_shards_and_follows_the_law(pulls, version, en
             expected = {by_law[False]} if "nothing was read" in row["reason"] else set(by_law.values())
         assert {row["expected_suggest"]} == expected
         assert row["judgement"] == ("agree" if row["expected_suggest"] == row["recorded_suggest"] else "differ")
-
-
-@pytest.mark.parametrize(
-    ("settings_of_broker", "expected", "judgement"),
-    [([], 0, "agree"), ([("enableSlaveActingMaster", "true")], None, "undetermined")],
-)
-def test_a_slave_that_may_act_as_master_suggests_by_whether_its_master_lives(settings_of_broker, expected, judgement):
-    """It sends a client back to a living master; without one, to the group's broker."""
-    slave = {"broker_id": 1, "broker_role": "SLAVE", "rocketmq_version": "5.3.3", "properties": settings_of_broker}
-    outside = NOTHING_FOUND | {"broker_id": 1, "remark": "OFFSET_OVERFLOW_ONE"}
-    group = {"broker_id": 1, "group_broker_id": 2}
-    (row,) = suggested(pulls=[outside], brokers=[slave], groups=[group])
-    assert (row["expected_suggest"], row["judgement"]) == (expected, judgement)
-    assert (row["reason"] == ACTING) is (expected is None)
-    # Both ways give the same where the group reads from the master.
-    (row,) = suggested(pulls=[outside], brokers=[slave], groups=[group | {"group_broker_id": 0}])
-    assert (row["expected_suggest"], row["judgement"]) == (0, "agree")
-
-
-@pytest.mark.parametrize(
-    ("version", "settings_of_broker", "recorded", "expected", "judgement"),
-    [
-        ("5.3.3", [("isInBrokerContainer", "true")], 0, 0, "agree"),
-        ("5.3.3", [("isInBrokerContainer", "true")], 1, 0, "differ"),
-        ("5.3.3", [("isInBrokerContainer", "false")], 0, 1, "differ"),
-        ("5.0.0", [], 0, 1, "undetermined"),  # 5.0 does not report it
-        ("5.0.0", [], 1, 1, "agree"),
-        ("4.9.7", [], 0, 1, "differ"),  # has no containers
-    ],
-)
-def test_a_broker_in_a_container_suggests_the_master(version, settings_of_broker, recorded, expected, judgement):
-    """PullMessageProcessor#composeResponseHeader: the setting counts as slaveReadEnable=false."""
-    broker = {"rocketmq_version": version, "properties": settings_of_broker}
-    (row,) = suggested([{"suggest_which_broker_id": recorded}], brokers=[broker], polls=BEHIND)
-    assert (row["expected_suggest"], row["judgement"]) == (expected, judgement)
-    assert (row["reason"] == CONTAINER) == (judgement == "undetermined")

@@ -6,7 +6,7 @@ import pytest
 
 from mqreplay.core.message_queue import MessageQueue
 from mqreplay.decisions.strategies import allocate_with
-from mqreplay.errors import SettingsLacking, UnknownStrategy
+from mqreplay.words.errors import SettingsLacking, UnknownStrategy
 
 QUEUES = [MessageQueue("T", broker, i) for broker in ("r1@a", "r2@b") for i in range(3)]
 CIDS = ["10.0.1.1@1", "10.0.2.1@2"]

@@ -10,7 +10,7 @@ import pytest
 
 from mqreplay.decisions.retried_message import COLUMNS
 from mqreplay.decisions.suspended_message import suspended_messages
-from mqreplay.evidence.messages.suspended import suspended_deliveries
+from mqreplay.evidence.messages.deliveries import suspended_deliveries
 from silver_moments import at
 from silver_rows import rows
 

@@ -50,7 +50,8 @@ def test_its_examples_run(tmp_path: Path) -> None:
     done = run(["-m", "doctest", "-v", str(tmp_path / module)], tmp_path / "lib")
     assert "1 passed" in done.stdout, done.stdout + done.stderr
     script = (
-        "from mqreplay.report.evidence_words import WORDINGS, what; from mqreplay.evidence_advice import label_of;"
+        "from mqreplay.report.evidence_words import WORDINGS, what;"
+        "from mqreplay.decode.recording.advice import label_of;"
         "row = {'broker_name': 'b', 'broker_id': 0, 'used_bytes': 7000};"
         "print(label_of('disk_usage'), '|', what(WORDINGS['silver.disk_usage'], row))"
     )

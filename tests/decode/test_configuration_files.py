@@ -17,7 +17,7 @@ from mqreplay.decode.message_request_mode import MessageRequestMode, decode_mess
 from mqreplay.decode.pop_order import PopOrder, decode_pop_order
 from mqreplay.decode.subscription_group import decode_subscription_group
 from mqreplay.decode.topics import TopicConfig, decode_topics
-from mqreplay.errors import DecodeError
+from mqreplay.words.errors import DecodeError
 
 DATA = Path(__file__).parent / "data"
 DECODERS: dict[str, Callable[[bytes], object]] = {

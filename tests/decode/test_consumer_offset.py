@@ -11,11 +11,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mqreplay.core.fastjson.consumer_offset import decode_consumer_offset as as_the_broker
 from mqreplay.core.version import BROKER_4
 from mqreplay.decode.consumer_offset import decode_consumer_offset, decode_lmq_consumer_offset, split_key
 from mqreplay.decode.offset_table import read_offset_table, read_table_carefully
-from mqreplay.errors import DecodeError
+from mqreplay.words.errors import DecodeError
+from oracles.fastjson.consumer_offset import decode_consumer_offset as as_the_broker
 
 T = TypeVar("T")
 DATA = Path(__file__).parent / "data"

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mqreplay.decode.fastjson_text import MAX_DEPTH, Value, read_fastjson, read_fastjson_text
-from mqreplay.errors import DecodeError
+from mqreplay.words.errors import DecodeError
 
 plain_text = st.text(alphabet=st.characters(exclude_categories=["Cs"]), max_size=8)
 scalars = st.none() | st.booleans() | st.integers(-(2**63), 2**63 - 1) | plain_text

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from each_case import for_each
 from mqreplay.decode.kinds import KINDS
 from mqreplay.decode.text import refuse_many
-from mqreplay.errors import DecodeError
+from mqreplay.words.errors import DecodeError
 from reliability.fuzz_run import Target, fuzz
 
 DATA = Path(__file__).parent / "data"
@@ -182,7 +182,7 @@ MOST = 16 * 1024 * 1024  # bytes of a line
 RECORD = b'{"ts":1795228799803,"topic":"t","client_id":"c","consumer_group":"g",'
 
 
-@pytest.mark.no_cover
+@pytest.mark.alone
 @pytest.mark.parametrize(
     ("stem", "begin", "unit", "end", "code"),
     [
@@ -224,6 +224,7 @@ QUEUE_HELD = {"topic": "t", "broker_name": "b", "queue_id": 0}
         ("offset_commits", {"kind": "DELETE"}, "unknown_kind"),
         ("offset_commits", {"kind": "UPDATE", "commit_offset": None}, "missing_field"),
         ("lowered_offsets", {"stored_offset": None}, "missing_field"),
+        ("broker_events", {"event": None}, "missing_field"),
         ("server_requests", {"client_id": None}, "missing_field"),
         ("heartbeats", {"kind": "BEAT"}, "unknown_kind"),
         ("heartbeats", {"kind": "HEART_BEAT", "body": []}, "wrong_type"),

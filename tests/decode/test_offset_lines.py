@@ -9,7 +9,7 @@ import pytest
 from mqreplay.decode import offset_lines
 from mqreplay.decode.consumer_offset import decode_consumer_offset
 from mqreplay.decode.offset_lines import counter_beside, offset_shape, table_bounds, table_lines
-from mqreplay.errors import DecodeError
+from mqreplay.words.errors import DecodeError
 
 SAMPLE = Path(__file__).parents[2] / "data" / "sample"
 RECORDINGS = sorted({path.parents[3] for path in SAMPLE.glob("*/snapshots/*/*/consumerOffset.json")})

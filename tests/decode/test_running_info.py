@@ -17,7 +17,7 @@ from mqreplay.decode.consume_stats import decode_consume_stats
 from mqreplay.decode.consumer_connections import decode_consumer_connection
 from mqreplay.decode.kinds import KINDS
 from mqreplay.decode.running_info import running_info_of
-from mqreplay.errors import DecodeError
+from mqreplay.words.errors import DecodeError
 
 DATA = Path(__file__).parent / "data"
 POP_LINES = (DATA / "pop_running_info.jsonl").read_bytes().splitlines()  # of 5.3.3

@@ -7,7 +7,7 @@ import signal
 import time
 from pathlib import Path
 
-from mqreplay.errors import MqreplayError
+from mqreplay.words.errors import MqreplayError
 
 
 def late_square(item: int, context: int) -> tuple[int, int]:

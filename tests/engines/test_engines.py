@@ -17,20 +17,20 @@ import polars as pl
 import pytest
 
 from engines.engine_tasks import fail_on_three, kill_itself, kinds_of_errors, late_square
-from mqreplay.crash import failure_of
 from mqreplay.decode.logs.log_line import UnusableLine
 from mqreplay.engines import spark_passes
 from mqreplay.engines.local import LocalEngine
 from mqreplay.engines.spark import SMALL_BYTES, SparkEngine
-from mqreplay.errors import ContractError, DecodeError, InputErrors, MqreplayError, OwnDiskError, RecordingFull
 from mqreplay.lake.delta_table import UnreadableLog
 from mqreplay.lake.table_versions import DamagedTable
+from mqreplay.machine.crash import failure_of
+from mqreplay.machine.places import conf_dir
 from mqreplay.night import nightly as nights
-from mqreplay.places import conf_dir
-from mqreplay.record.remoting.connection import CallFailed
+from mqreplay.recorder.remoting.connection import CallFailed
 from mqreplay.settings import load_settings
+from mqreplay.words.errors import ContractError, DecodeError, InputErrors, MqreplayError, OwnDiskError, RecordingFull
 from standalone_cluster import environment
-from tests_shared import ROOT, SAMPLE, assert_same_tables, tables
+from tests_shared import ROOT, SAMPLE, assert_same_tables, table_rows, tables
 
 CONF = conf_dir() / "sample.toml"
 RECORDINGS = [str(SAMPLE / name) for name in ("orders-4.9.7", "bulk-5.3.3")]
@@ -53,10 +53,13 @@ sys.exit(status)
 """
 
 
-def test_two_processes_without_java_and_pyspark_give_the_tables_of_one(night: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize("recordings", [RECORDINGS[1:], pytest.param(RECORDINGS, marks=pytest.mark.long)], ids=len)
+def test_two_processes_without_java_and_pyspark_give_the_tables_of_one(
+    night: Any, tmp_path: Path, recordings: list[str]
+) -> None:
     root, conf = str(tmp_path / "warehouse"), tmp_path / "two.toml"
     conf.write_text(f"{CONF.read_text(encoding='utf-8')}\n[local]\nprocesses = 2\n", encoding="utf-8")
-    command = ["nightly", *RECORDINGS, "--warehouse", root, "--conf", str(conf), "--engine", "local"]
+    command = ["nightly", *recordings, "--warehouse", root, "--conf", str(conf), "--engine", "local"]
     # Great Expectations imports pyspark if it is installed: here, and in the processes of the pool, it is not.
     for name in ("pyspark", "py4j", "delta"):
         (tmp_path / f"{name}.py").write_text("raise ImportError('not installed')\n", encoding="utf-8")
@@ -71,9 +74,13 @@ def test_two_processes_without_java_and_pyspark_give_the_tables_of_one(night: An
         timeout=600,
     )
     assert done.returncode == 0, done.stderr[-3000:]
-    assert_same_tables(root, night.root)
+    if recordings == RECORDINGS:
+        assert_same_tables(root, night.root)
+    for name in tables(root):
+        assert table_rows(root, name, "grid-cluster") == table_rows(night.root, name, "grid-cluster"), name
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("spark")
 @pytest.mark.parametrize(
     "few_rows",

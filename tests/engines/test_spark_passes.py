@@ -178,3 +178,13 @@ def test_buckets_of_spark_are_those_of_files(spark: Any) -> None:
     expected = [(*row, number) for row, number in zip(listed, buckets(frame, key).to_list(), strict=True)]
     made = spark.createDataFrame(listed, schema).withColumn("bucket", bucket(key).cast("int"))
     assert_df_equality(made, spark.createDataFrame(expected, f"{schema}, bucket INT"), ignore_nullable=True)
+
+
+def test_the_jobs_of_a_pass_are_described(spark: Any, warehouse: Warehouse) -> None:
+    """Spark's UI and event log say what each job is about, and for which cluster and day."""
+    runner = SparkPassRunner(SparkTables(spark, warehouse), CLUSTER, DAY, DAYS)
+    list(runner.run(COUNT_PASS, deal(np.ones(BUCKETS, np.int64), BUCKETS), 10))
+    jobs = spark.sparkContext._jsc.sc().statusStore().jobsList(None)
+    told = [jobs.apply(number).description() for number in range(jobs.size())]
+    assert f"count pulls of {CLUSTER}, {DAY}" in {text.get() for text in told if text.isDefined()}
+    assert spark.sparkContext.getLocalProperty("spark.job.description") is None

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import pytest
 
-from mqreplay.engines.spark_errors import known_errors
-from mqreplay.errors import InputError
+from mqreplay.engines.spark_tables import known_errors
+from mqreplay.words.errors import InputError
 
 SPARK_SAYS = {
     "Error from python worker:\n  /usr/bin/python3: Error while finding module specification for "

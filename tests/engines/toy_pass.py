@@ -12,7 +12,7 @@ from mqreplay.engines.passes import GoldRows, Pass, PassTable
 from mqreplay.engines.rows import CountedRows
 from mqreplay.engines.shards import Shard
 from mqreplay.lake.row_filter import Days
-from mqreplay.replay.queue_tables import PULL_ROUTES, QUEUE
+from mqreplay.replay.queue_tables import PULL_ROUTES, QUEUE_BUCKET
 
 DAY = dt.date(2026, 11, 21)
 QUEUE_COLUMNS = ["broker_name", "topic", "queue_id"]
@@ -60,6 +60,6 @@ def progress(queues: pl.DataFrame) -> pl.DataFrame:
 
 COUNT_PASS = Pass(
     count_pulls,
-    (PassTable("silver.pull", QUEUE, unread=("remark", "error")), PULL_ROUTES, PassTable("silver.topic_stats")),
+    (PassTable("silver.pull", QUEUE_BUCKET, unread=("remark", "error")), PULL_ROUTES, PassTable("silver.topic_stats")),
     ("gold.queue_progress",),
 )

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mqreplay.core.client_clock import ClockSample
-from mqreplay.core.clock_span import ClockSpan, clock_spans, recorders_ms
-from mqreplay.evidence.client_clocks import SAMPLES, SCHEMA, by_recorders_clock, client_clocks, clock_samples
+from mqreplay.core.clock_span import ClockSample, ClockSpan, clock_spans
+from mqreplay.evidence.client_clocks import CLOCK_SCHEMA, SAMPLES, by_recorders_clock, client_clocks, clock_samples
 from mqreplay.evidence.offsets.queue_events import queue_events
+from oracles.client_clock import recorders_ms
 from queue_shards import queue_shards
 from silver_moments import at
 from silver_rows import rows
@@ -43,7 +43,7 @@ def test_a_clock_that_is_off_is_found_by_commits_and_put_right() -> None:
         parts = zip(queue_shards(changed, shards), queue_shards(sent, shards), strict=True)
         samples = [pl.DataFrame(clock_samples(queue_events(*part, *none, {"g"}))) for part in parts]
         found = client_clocks(samples, 60)
-        assert found.schema == SCHEMA
+        assert found.schema == CLOCK_SCHEMA
         assert found.select("client_id", "skew_ms", "stated_until_ms").rows() == [("b", HOUR, None)]
     right = by_recorders_clock(sent, found, "ts")
     assert right.schema == sent.schema
@@ -104,7 +104,7 @@ def test_no_client_is_left_out_that_core_finds(copies: list[tuple[int, int, int]
 def test_where_no_clock_is_off_there_are_no_rows(parts: list[pl.DataFrame]) -> None:
     found = client_clocks(parts, 60)
     assert found.is_empty()
-    assert found.schema == SCHEMA
+    assert found.schema == CLOCK_SCHEMA
 
 
 # Put right.
@@ -112,7 +112,7 @@ def test_where_no_clock_is_off_there_are_no_rows(parts: list[pl.DataFrame]) -> N
 
 def skewed(*each: tuple[str, int | None, int]) -> pl.DataFrame:
     """Spans: client, until when by its clock (ms), by how much it is ahead (ms)."""
-    return pl.DataFrame([(who, until, None, None, skew, 9) for who, until, skew in each], SCHEMA, orient="row")
+    return pl.DataFrame([(who, until, None, None, skew, 9) for who, until, skew in each], CLOCK_SCHEMA, orient="row")
 
 
 def ms(seconds: float) -> int:

@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 from mqreplay.evidence.arrays.distinct import common_codes
-from mqreplay.evidence.arrays.frame_arrays import NOWHERE
+from mqreplay.evidence.arrays.frame_arrays import NOWHERE, ranks
 from mqreplay.evidence.arrays.nearest import as_of, nearest
-from mqreplay.evidence.arrays.sorted_runs import ranks
 from silver_moments import at
 
 ROWS = st.lists(st.tuples(st.integers(0, 3), st.sampled_from([-(2**62), -5, 0, 1, 2, 3, 7, 2**62])), max_size=12)

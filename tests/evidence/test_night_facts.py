@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from last_instants import last_instant_of_shard
-from mqreplay.evidence.night_facts import CHANGE, COMMIT, PULL, NightFacts, Survey, night_facts, survey
+from mqreplay.evidence.night_facts import CHANGE, COMMIT_COLUMNS, PULL_COLUMNS, NightFacts, Survey, night_facts, survey
 from mqreplay.evidence.offsets.queue_events import last_instant, queue_events
 from silver_moments import BEGAN, at
 from silver_rows import rows
@@ -50,7 +50,7 @@ STATS = rows("silver.topic_stats", {}, [])
 
 
 def surveyed(pull: pl.DataFrame, commits: pl.DataFrame, changes: pl.DataFrame) -> Survey:
-    return survey(pull.select(PULL), commits.select(COMMIT), changes.select(CHANGE), STARTS)
+    return survey(pull.select(PULL_COLUMNS), commits.select(COMMIT_COLUMNS), changes.select(CHANGE), STARTS)
 
 
 def test_facts_of_a_night() -> None:

@@ -12,10 +12,10 @@ import pyarrow as pa
 import pytest
 
 from mqreplay.decisions import offset_continuity, queue_progress, status_windows
-from mqreplay.evidence.arrays.keys import QUEUE
 from mqreplay.evidence.client_clocks import clock_samples
 from mqreplay.evidence.offsets import standstills
-from mqreplay.evidence.offsets.queue_events import CHANGE, COMMIT, PULL, STATS, QueueEvents
+from mqreplay.evidence.offsets.queue_events import CHANGE_ROW, COMMIT_ROW, PULL_ROW, STATS_ROW, QueueEvents
+from mqreplay.words.keys import QUEUE
 from queue_answers import SLAVES, STALE_MS, in_order, of_slaves, plain, slaves, standing_spans
 from queue_recordings import (
     ARROW,
@@ -76,20 +76,20 @@ def plain_ends(events: QueueEvents) -> list[Row]:
     ]
 
 
-GROUP_QUEUE = "consumer_group STRING, broker_name STRING, topic STRING, queue_id INT"
+GROUP_QUEUE = "consumer_group STRING, topic STRING, broker_name STRING, queue_id INT"
 FINDERS: Mapping[str, tuple[str, Callable[[QueueEvents, int], pa.Table]]] = {
     "clocks": (
         "client_id STRING, stated_ms BIGINT, shown_ms BIGINT, off_ms BIGINT, unsure_ms BIGINT",
         lambda events, _: clock_samples(events),
     ),
-    "progress": (queue_progress.SCHEMA, lambda events, _: queue_progress.progress(events)),
+    "progress": (queue_progress.SCHEMA, lambda events, _: queue_progress.hourly_progress(events)),
     "suspects": (GROUP_QUEUE, lambda events, _: offset_continuity.suspects(events)),
     "skips": (
         f"{GROUP_QUEUE}, skipped_from BIGINT, skipped_to BIGINT, ts TIMESTAMP",
         lambda events, _: offset_continuity.skips(events),
     ),
     "standing": (
-        standstills.SCHEMA,
+        standstills.STANDSTILL_SCHEMA,
         lambda events, seed: standstills.standstill_spans(events, STUCK_S, copies_of(seed)),
     ),
     "slaves": (SLAVES, lambda events, seed: slaves(events, seed)),
@@ -123,7 +123,7 @@ def test_advance_and_lag_are_the_law_of_each_hour() -> None:
 
 
 def test_progress_is_the_rule_of_each_hour() -> None:
-    found_in_all = as_by_rule(queue_progress.progress, progress_by_rule)
+    found_in_all = as_by_rule(queue_progress.hourly_progress, progress_by_rule)
     assert Counter(row[-1] is None for row in found_in_all).keys() == {True, False}
     assert any(row[10] > 1 for row in found_in_all)
     for column in range(6, 10):
@@ -138,7 +138,7 @@ def test_suspects_are_queues_whose_offset_did_not_simply_rise() -> None:
         want = suspects_by_rule(events)
         assert plain(offset_continuity.suspects(whole)) == in_order(want), seed
         reasons.update(min(why) for why in want.values() if len(why) == 1)
-        clean += len({(e.consumer_group, e.queue) for e in events if e.what == CHANGE}) - len(want)
+        clean += len({(e.consumer_group, e.queue) for e in events if e.what == CHANGE_ROW}) - len(want)
     # Each reason was enough alone, and not all queues were suspect.
     assert len(reasons) == 4
     assert clean
@@ -257,12 +257,12 @@ def test_where_nothing_was_stated_there_are_no_ends() -> None:
     assert [plain_ends(QueueEvents(rows)) for rows in NOTHING] == [[], [], []]
 
 
-@pytest.mark.parametrize("missing", [CHANGE, COMMIT, PULL, STATS])
+@pytest.mark.parametrize("missing", [CHANGE_ROW, COMMIT_ROW, PULL_ROW, STATS_ROW])
 def test_recordings_without_one_kind_of_row(missing: int) -> None:
     for seed in SEEDS[:10]:
         rest = [e for e in recorded(seed)[0] if e.what != missing]
         whole = QueueEvents(table(rest))
-        assert plain(queue_progress.progress(whole)) == in_order(progress_by_rule(rest))
+        assert plain(queue_progress.hourly_progress(whole)) == in_order(progress_by_rule(rest))
         assert plain(offset_continuity.suspects(whole)) == in_order(suspects_by_rule(rest))
         assert plain(offset_continuity.skips(whole)) == in_order(skips_by_rule(rest))
         stuck = [(*key, *still) for key, still, _ in standing_by_rule(rest, STUCK_S, copies_of(seed))]
@@ -287,7 +287,7 @@ def test_offsets_may_be_all_that_a_bigint_holds() -> None:
     for seed in SEEDS:
         events = [enormous(e) for e in recorded(seed, open_ties=True)[0]]
         whole = QueueEvents(table(events))
-        assert plain(queue_progress.progress(whole)) == in_order(progress_by_rule(events)), seed
+        assert plain(queue_progress.hourly_progress(whole)) == in_order(progress_by_rule(events)), seed
         assert plain(offset_continuity.suspects(whole)) == in_order(suspects_by_rule(events)), seed
         assert plain(offset_continuity.skips(whole)) == in_order(skips_by_rule(events)), seed
         assert plain(clock_samples(whole)) == in_order(clocks_by_rule(events)), seed

@@ -8,7 +8,7 @@ import polars as pl
 
 from mqreplay.evidence.brokers.broker_outages import broker_outages
 from mqreplay.evidence.gap_rows import GAP
-from mqreplay.evidence.recorder_holes import CUT_OFF, STOPPED, hole_gaps, recorder_holes, watched
+from mqreplay.evidence.recorder_holes import CUT_OFF, RECORDER_STOPPED, hole_gaps, recorder_holes, watched
 from silver_moments import BEGAN, at
 from silver_rows import rows
 
@@ -59,7 +59,9 @@ def spans(found: pl.DataFrame) -> list[tuple[float, float, str]]:
 
 def test_a_killed_recorder_watched_until_its_last_poll() -> None:
     runtime = [poll for poll in polls("b") if not at(100) < poll["ts"] < at(200)]
-    assert spans(holes([event("start", 0), event("alive", 60), event("start", 200)], runtime)) == [(100, 200, STOPPED)]
+    assert spans(holes([event("start", 0), event("alive", 60), event("start", 200)], runtime)) == [
+        (100, 200, RECORDER_STOPPED)
+    ]
 
 
 def test_a_recorder_that_runs_has_no_hole() -> None:

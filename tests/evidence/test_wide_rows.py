@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mqreplay.evidence.arrays.distinct import distinct_values, value_numbers
-from mqreplay.evidence.arrays.wide_rows import slices
+from mqreplay.evidence.arrays.frame_arrays import slices
 
 LISTS = st.lists(st.integers(0, 2), max_size=4) | st.none()
 ROWS = st.lists(st.tuples(st.sampled_from("ab"), LISTS, LISTS), max_size=20)

@@ -46,12 +46,14 @@ def test_a_night_reports_the_finding_of_a_package(site: Path, tmp_path: Path) ->
     night = run([*command, "nightly", str(recording), *options], ROOT / "lib", site)
     assert night.returncode == 0, night.stderr
     listed = run([*command, "findings", *where, "--json"], ROOT / "lib", site)
-    (found,) = [row for row in json.loads(listed.stdout)["findings"] if row["kind"] == "restart_loop"]
+    (found,) = [row for row in json.loads(listed.stdout)["findings"] if row["kind"] == "consumer_restart"]
     assert found["summary"] == "Group pay: 3 consumers stopped within 60 s of their start."
     assert found["advice"].startswith("Read the log of the application")
+    chinese = run(["-X", "utf8", *command, "findings", *where, "--lang", "zh"], ROOT / "lib", site)
+    assert "消费者分组 pay：3 个消费者在启动后 60 秒内停止。" in chinese.stdout
     explained = run([*command, "explain", found["finding_id"], *where], ROOT / "lib", site)
     assert "At least 3 consumers of one group unregistered" in explained.stdout
-    assert any("restart_loop" in page.read_text(encoding="utf-8") for page in warehouse.rglob("*.html"))
+    assert any("consumer_restart" in page.read_text(encoding="utf-8") for page in warehouse.rglob("*.html"))
 
 
 def test_the_test_of_the_package_passes(site: Path) -> None:
@@ -61,15 +63,16 @@ def test_the_test_of_the_package_passes(site: Path) -> None:
 
 def test_the_page_of_findings_has_it(site: Path) -> None:
     done = run([str(ROOT / "tools/docs/findings.py")], ROOT / "lib", ROOT / "tools", site)
-    assert "### restart_loop\n\nThe application of a group starts and stops again and again." in done.stdout
+    assert "### consumer_restart\n\nThe application of a group starts and stops again and again." in done.stdout
     assert "- heartbeats and unregistrations: run `mqreplay record`" in done.stdout
     broker_down = done.stdout.split("### broker_down\n")[1].split("\n### ")[0]
-    assert "[restart_loop](#restart_loop)" in broker_down
+    assert "[consumer_restart](#consumer_restart)" in broker_down
 
 
 def test_the_same_module_in_the_folder_of_findings_is_a_kind_of_mqreplay(tmp_path: Path) -> None:
     shutil.copytree(ROOT / "lib", tmp_path / "lib", ignore=shutil.ignore_patterns("__pycache__"))
-    (tmp_path / "lib/mqreplay/findings/restart_loops.py").write_text(FILES["restart_loops.py"], encoding="utf-8")
-    script = "from mqreplay.findings.registry import SHIPPED; print('restart_loop' in SHIPPED)"
-    done = run(["-c", script], tmp_path / "lib")
-    assert done.stdout == "True\n", done.stderr
+    for name in ("consumer_restarts.py", "consumer_restart.toml"):  # nothing else is needed
+        (tmp_path / "lib/mqreplay/findings" / name).write_text(FILES[name], encoding="utf-8")
+    script = "from mqreplay.findings.registry import SHIPPED; print(SHIPPED['consumer_restart'].text('rule', 'zh'))"
+    done = run(["-X", "utf8", "-c", script], tmp_path / "lib")
+    assert done.stdout == "同一分组至少有 3 个消费者在首次出现后 60 秒内注销。\n", done.stderr

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import random
 
 import polars as pl
 import pytest
 
 from evidence_keys import evidence_of, keys_of
-from mqreplay.findings.causes import LONGEST, with_causes, with_renamed_causes
+from mqreplay.findings.causes import LONGEST_CHAIN, with_causes, with_renamed_causes
 from mqreplay.findings.every import KINDS
 from mqreplay.findings.shape import HIDDEN, SCHEMA, none
 from silver_moments import at
@@ -43,6 +44,15 @@ NIGHTS: dict[str, tuple[dict[str, Finding], dict[str, str]]] = {
             "elsewhere": finding_of("failover_pull", 130, 195, "critical", b="b"),
         },
         {"pulls": "down", "just in time": "down"},
+    ),
+    "offsets that went back while the roles were swapped, by copies minutes apart": (
+        {
+            "swapped": finding_of("master_changed", 100, 1000, b="a"),
+            "back": finding_of("offset_rewind", 40, 700, "critical", b="a", g="g", t="T"),
+            "before": finding_of("offset_rewind", 0, 60, b="a", g="g2", t="T"),
+            "elsewhere": finding_of("offset_rewind", 40, 700, b="b", g="g", t="T"),
+        },
+        {"back": "swapped"},
     ),
     "the outage of a slave sends nobody to a slave": (
         {
@@ -185,21 +195,29 @@ def test_a_cause_that_the_evidence_shows_counts_before_time_and_place() -> None:
 
 
 def test_a_bound_is_left_out_where_the_log_counts() -> None:
-    bound = "Offsets went back; at most 50 messages delivered again; by hand."
+    reset = {"queues": 1, "back": 50, "recorded": True, "bounded": True, "again": 50}
+    rewind = {"queues": 1, "most": 50, "causes": ["restart"], "bound": "at_most", "again": 50}
+    resets = {"summary": "With a bound.", "values": json.dumps(reset)}
+    rewinds = resets | {"values": json.dumps(rewind)}
     found = {
-        "reset": finding_of("offset_reset", 100, 101, g="g", t="T") | {"summary": bound},
-        "back": finding_of("offset_rewind", 105, 110, g="g", t="T") | {"summary": bound},
+        "reset": finding_of("offset_reset", 100, 101, g="g", t="T") | resets,
+        "back": finding_of("offset_rewind", 105, 110, g="g", t="T") | rewinds,
         "again": finding_of("duplicate_delivery", 112, 120, g="g") | {"cause_id": "reset", "redelivered": 45},
-        "not logged": finding_of("offset_reset", 100, 101, g="h", t="T") | {"summary": bound},
+        "not logged": finding_of("offset_reset", 100, 101, g="h", t="T") | resets,
         "down": finding_of("broker_down", 500, 520, "critical", b="a") | {"summary": "Down."},
         "of g": finding_of("duplicate_delivery", 510, 520, g="g", b="a") | {"cause_id": "down", "redelivered": 2},
-        "g back": finding_of("offset_rewind", 510, 520, g="g", t="T", b="a") | {"summary": bound},
-        "h back": finding_of("offset_rewind", 510, 520, g="h", t="T", b="a") | {"summary": bound},
+        "g back": finding_of("offset_rewind", 510, 520, g="g", t="T", b="a") | rewinds,
+        "h back": finding_of("offset_rewind", 510, 520, g="h", t="T", b="a") | rewinds,
     }
     rows = {row["finding_id"]: row["summary"] for row in with_causes(frame_of(found), KINDS.values()).to_dicts()}
-    assert rows["reset"] == "Offsets went back; by hand. 45 messages were delivered again."
-    assert rows["back"] == rows["g back"] == "Offsets went back; by hand."
-    assert rows["not logged"] == rows["h back"] == bound
+    unbounded = (
+        "the offset of 1 queue went back by up to 50 messages, by a restart of the broker, which had not saved its"
+    )
+    assert rows["reset"] == (
+        "Group g on T: 1 queue reset, back by up to 50 messages. 45 messages were delivered again."
+    )
+    assert rows["back"] == rows["g back"] == f"Group g on T: {unbounded} latest offsets."
+    assert rows["not logged"] == rows["h back"] == "With a bound."
     assert rows["down"] == "Down. 2 messages were delivered again."
 
 
@@ -242,7 +260,7 @@ def plainly(found: dict[str, Finding]) -> dict[str, str]:
         if met:
             by[name] = min(met)[2]
     above = dict(by)
-    for _ in range(1, LONGEST):
+    for _ in range(1, LONGEST_CHAIN):
         by = {effect: above.get(cause, cause) for effect, cause in by.items()}
     return by
 
@@ -278,4 +296,4 @@ def test_no_kind_comes_round_to_itself() -> None:
         assert kind not in seen
         return max((1 + longest(cause, (*seen, kind)) for cause in causes[kind]), default=0)
 
-    assert max(map(longest, causes)) + 1 == LONGEST, "with slave_pull by slave_pull between"
+    assert max(map(longest, causes)) + 1 == LONGEST_CHAIN, "with slave_pull by slave_pull between"

@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+import polars as pl
+
 from evidence_keys import keys_of
 from findings.test_every import LIMITS, evidence_of
 from mqreplay.findings.delays import find
@@ -14,11 +16,12 @@ from silver_rows import rows
 
 Row = dict[str, Any]
 READING = {"broker_name": "b", "broker_id": 0, "queue_id": 2, "delay_level": 3, "delay_ms": 10_000, "due_offset": 10}
-READING |= {"delivered_offset": 5, "judgement": "differ"}
+READING |= {"delivered_offset": 5, "delayed_end": 20, "judgement": "differ"}
 
 
 def found(*readings: Row) -> list[Row]:
-    delays = rows("gold.delay_progress", READING, readings)
+    stated = [row.pop("is_stated", False) for row in readings]
+    delays = rows("gold.delay_progress", READING, readings).with_columns(pl.Series("is_stated", stated, pl.Boolean))
     made = find(dataclasses.replace(evidence_of(), delays=delays), LIMITS)
     assert dict(made.schema) == SCHEMA
     return made.sort("from_ts").rows(named=True)
@@ -51,3 +54,15 @@ def test_undetermined_readings_and_other_levels_are_apart() -> None:
     other = {"delay_level": 4, "queue_id": 3}
     assert found({"ts": at(0)}, {"ts": at(60)} | other) == []
     assert len(found({"ts": at(0)}, {"ts": at(60)}, {"ts": at(0)} | other, {"ts": at(60)} | other)) == 2
+
+
+def test_an_offset_after_the_end() -> None:
+    (row,) = found({"ts": at(0), "delivered_offset": 77, "delayed_end": 74, "due_offset": None})
+    assert row["summary"].startswith(
+        "Delay level 3 of the master of b has the offset 77, after the end of its queue (74). A broker before 4.9.2"
+    )
+
+
+def test_one_reading_of_offset_and_end_is_enough() -> None:
+    (row,) = found({"ts": at(0), "is_stated": True})
+    assert row["summary"] == "The master of b delivered no messages of delay level 3 (10 s): 5 messages are overdue."

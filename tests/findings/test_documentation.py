@@ -7,7 +7,7 @@ import re
 
 from docs.findings import kinds_by_topic, section
 from each_case import for_each
-from mqreplay.evidence_advice import EVIDENCE
+from mqreplay.decode.recording.advice import EVIDENCE
 from mqreplay.findings.every import KINDS
 from mqreplay.findings.kind import FindingKind
 from mqreplay.settings import Settings
@@ -18,13 +18,13 @@ EVERY_KIND = for_each(KINDS.values())
 
 @EVERY_KIND
 def test_texts_are_complete(kind: FindingKind) -> None:
-    assert [text for text in (kind.meaning, kind.rule, kind.advice) if not text.endswith(".")] == []
-    assert kind.example
+    assert [text for text in map(kind.text, ("meaning", "rule", "advice")) if not text.endswith(".")] == []
+    assert kind.text("example")
 
 
 @EVERY_KIND
 def test_advice_names_a_command_or_a_log(kind: FindingKind) -> None:
-    assert COMMAND_OR_LOG.search(kind.advice)
+    assert COMMAND_OR_LOG.search(kind.text("advice"))
 
 
 @EVERY_KIND

@@ -48,3 +48,11 @@ def test_to_connect_again_takes_a_while(seconds: int, reported: bool):
 
 def test_processes_of_a_broadcasting_group_may_have_one_id():
     assert found(pl.DataFrame({"consumer_group": ["g"]})) == []
+
+
+def test_an_id_at_two_hosts_in_one_list_is_info_that_says_what_would_prove_it():
+    (row,) = found(certain=False, unconfirmed=True, to_ts=at(0), tables=["silver.consumer_connection"])
+    assert (row["severity"], row["confidence"]) == ("info", 0.6)
+    assert "was listed at several hosts (h:1, h:2)" in row["summary"]
+    assert "three minutes" in row["advice"]
+    assert found(pl.DataFrame({"consumer_group": ["g"]}), certain=False, unconfirmed=True) == []

@@ -6,7 +6,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mqreplay.evidence.messages.deliveries import repeated_deliveries
@@ -288,7 +288,6 @@ DELIVERIES = st.tuples(
 )
 
 
-@settings(max_examples=30, deadline=None)
 @given(st.lists(DELIVERIES, max_size=25))
 def test_the_split_into_shards_changes_nothing_and_sums_agree(deliveries) -> None:
     lines = [

@@ -141,3 +141,13 @@ def test_a_dead_letter_topic_that_is_new_counts_what_its_queues_hold() -> None:
     ).rows(named=True)
     assert found["summary"] == "Group g gave up 52 messages, now in topic %DLQ%g."
     assert (found["from_ts"], found["to_ts"]) == (at(40), at(150)), "a copy comes up to 60 s after the topic"
+
+
+def test_a_broker_that_logs_the_creation_of_a_dead_letter_topic() -> None:
+    event = {"event": "topic_created", "broker_name": "a", "ts": at(20)}
+    events = rows("silver.broker_event", event, [{"topic": "%DLQ%g"}, {"topic": "orders"}])
+    nothing = (rows("gold.retried_message", DEAD, []), pl.DataFrame([], TRIES), pl.DataFrame([], MOST))
+    ends = returned_ends_of_shard(rows("silver.pull", {}, []))
+    (found,) = dead_letters(*nothing, rows("silver.topic_config", {}, []), ends, "c", 120, events).to_dicts()
+    assert found["summary"] == "Group g gave up messages, now in topic %DLQ%g."
+    assert (found["from_ts"], found["evidence_count"]) == (at(20), 1)

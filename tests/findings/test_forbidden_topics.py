@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 
 from mqreplay.findings.forbidden_topics import forbidden_reads, forbidden_writes
+from mqreplay.findings.texts import written_summary
+from mqreplay.language.language import in_english
 from silver_moments import at
 from silver_rows import rows
 
@@ -19,6 +21,12 @@ AGAIN = {"ts": at(290), "change": "changed"}
 Row = dict[str, Any]
 
 
+def said(row: Row, kind: str) -> str:
+    """Return the summary of the finding that is made of a row."""
+    lasted_s = int((row["to_ts"] - row["from_ts"]).total_seconds())
+    return written_summary(kind, row | {"form": "topic", "lasted_s": lasted_s}, in_english())
+
+
 def found(configs: list[Row], owners: list[Row] | None = None, refused: list[Row] | None = None) -> list[Row]:
     pulls = rows("gold.finding", {"topic": "t", "broker_name": "b"}, refused or [])
     held = rows("gold.queue_owner", OWNER, [{}] if owners is None else owners)
@@ -29,7 +37,7 @@ def found(configs: list[Row], owners: list[Row] | None = None, refused: list[Row
 def test_a_topic_that_could_not_be_read_for_a_while() -> None:
     (row,) = found([{}, WRITE_ONLY, AGAIN])
     assert (row["from_ts"], row["to_ts"], row["consumer_group"]) == (at(200), at(290), "g")
-    assert row["summary"] == (
+    assert said(row, "pull_refused") == (
         "t could not be read on the master of b for 90 s (perm 2), while group g consumed it: messages of these queues"
         " waited."
     )
@@ -39,7 +47,7 @@ def test_a_topic_that_could_not_be_read_for_a_while() -> None:
 def test_until_the_end_of_the_recording() -> None:
     (row,) = found([{}, WRITE_ONLY, WRITE_ONLY | {"ts": at(300), "perm": 0}], [{}, {"consumer_group": "h"}])
     assert (row["to_ts"], row["consumer_group"]) == (at(1000), None)
-    assert "while 2 groups consumed it" in row["summary"]
+    assert "while 2 groups consumed it" in said(row, "pull_refused")
 
 
 @pytest.mark.parametrize(
@@ -89,7 +97,7 @@ def lost(configs: list[Row], ends: list[tuple[float, int]] | None = None, topic:
 def test_a_topic_that_could_not_be_written_for_a_while() -> None:
     (row,) = lost([{}, READ_ONLY, AGAIN])
     assert (row["from_ts"], row["to_ts"], row["broker_id"], row["everywhere"]) == (at(200), at(290), 0, True)
-    assert row["summary"] == (
+    assert said(row, "sends_avoid_broker") == (
         "t could not be written on the master of b for 90 s (perm 4): producers found no queue of it there, nor on"
         " another known master: their sends failed without a route."
     )
@@ -99,7 +107,7 @@ def test_a_topic_that_could_not_be_written_for_a_while() -> None:
 def test_other_masters_that_let_producers_write() -> None:
     other = {"source_name": "b2-0", "broker_name": "b2"}
     (row,) = lost([{}, READ_ONLY, AGAIN, other])
-    assert row["summary"].endswith("producers found no queue of it there.")
+    assert said(row, "sends_avoid_broker").endswith("producers found no queue of it there.")
     (row,) = lost([{}, READ_ONLY, AGAIN, other, READ_ONLY | other])
     assert row["everywhere"]
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import polars as pl
 
-from mqreplay.evidence.time_spans import INSTANT
+from mqreplay.evidence.intervals import INSTANT
 from mqreplay.findings.lag import behind_findings, lag_findings
 from mqreplay.findings.shape import SCHEMA
 from silver_moments import at

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mqreplay.evidence.offsets.asked_resets import asked_resets
+from mqreplay.evidence.offsets.break_causes import asked_resets
 from mqreplay.evidence.offsets.offset_causes import offset_resets
 from mqreplay.findings.offset_resets import reset_findings
 from mqreplay.findings.offsets import offset_findings

@@ -8,9 +8,10 @@ import polars as pl
 import pytest
 
 from evidence_keys import evidence_of, keys_of
+from mqreplay.evidence.intervals import INSTANT
 from mqreplay.findings.lost_consumers import heard_until, lost_consumers, lost_findings
 from mqreplay.findings.members import conflict_findings
-from mqreplay.findings.shape import INSTANT, SCHEMA
+from mqreplay.findings.shape import SCHEMA
 from silver_moments import at
 from silver_rows import rows
 
@@ -218,3 +219,18 @@ def test_a_lost_consumer_that_comes_back() -> None:
     sessions = pl.DataFrame([member("g", "c", 0, 60), (*again[:2], 2, *again[3:])], MEMBERS, orient="row")
     lost = lost_consumers(sessions, rows("gold.queue_owner", {}, [held("g", "c", 0, 0, 60)]), at(ENDED), LOST_S)
     assert lost.select("from_ts", "to_ts").rows() == [(at(60), at(160))]
+
+
+@pytest.mark.parametrize(("returns", "severity"), [(1, "info"), (2, "warning")])
+def test_a_brokers_subscription_that_returns_is_a_conflict_of_members(returns: int, severity: str):
+    row = {"consumer_group": "g", "from_ts": at(0), "to_ts": at(90), "sides": ["T a", "T b"], "topics": []}
+    row |= {"record_ids": ["silver.consumer_connection r1"], "returns": returns}
+    other = row | {"consumer_group": "stated"}
+    alternations = pl.DataFrame([row, other], CONFLICTS | {"returns": pl.Int64})
+    stated = conflicts_of(conflict("stated", 90))
+    found = conflict_findings(conflicts_of(), stated, "c", DISPUTE_S, alternations)
+    (by_broker,) = found.filter(pl.col("consumer_group") == "g").to_dicts()
+    assert (by_broker["kind"], by_broker["severity"]) == ("subscription_conflict", severity)
+    assert "T a against T b" in by_broker["summary"]
+    assert by_broker["evidence"] == [evidence_of("silver.consumer_connection", record_id="r1")]
+    assert len(found) == 2  # what members state themselves is better evidence

@@ -12,6 +12,7 @@ from mqreplay.evidence.messages.deliveries import max_reconsume_times_of_shard, 
 from mqreplay.evidence.offsets.queue_ends import polled_ends
 from mqreplay.findings.failed_messages import dead_letters
 from mqreplay.findings.messages import (
+    failed_listeners,
     retried_topics,
     retry_findings,
     returned_ends_of_shard,
@@ -198,3 +199,19 @@ def test_retry_topics_with_messages_are_those_sent_to_or_with_an_end_above_zero(
     ends = pl.DataFrame({"topic": ["%RETRY%g", "%RETRY%empty", "T"], "queue_max_offset": [3, 0, 9]})
     redelivered_messages = pl.DataFrame({"consumer_group": ["h", None]}, schema={"consumer_group": pl.String})
     assert retried_topics(redelivered_messages, ends) == {"%RETRY%g", "%RETRY%h"}
+
+
+def test_listeners_that_failed_by_the_log_of_a_client() -> None:
+    error = {"request": "listener", "consumer_group": "g", "topic": "T", "broker_name": "b", "queue_id": 0}
+    error |= {"queue_offset": 7, "error": "a.Error, a.B.c(B.java:1)"}
+    six = [{"ts": at(s)} for s in range(6)]
+    (row,) = failed_listeners(rows("silver.client_error", error, six), "c", WARN, GAP_S).rows(named=True)
+    assert row["summary"].startswith(
+        "The listener of group g failed 6 times at offset 7 of T in b/0: a.Error, a.B.c(B.java:1); "
+    )
+    assert "retry topic" in row["summary"]
+    assert (row["severity"], row["topic"], row["queue_id"]) == ("warning", "T", 0)
+    two = [{"ts": at(0), "is_orderly": True}, {"ts": at(1), "error": "b.Error", "queue_offset": 8, "is_orderly": True}]
+    (row,) = failed_listeners(rows("silver.client_error", error, two), "c", WARN, GAP_S).rows(named=True)
+    assert row["severity"] == "info"
+    assert "on messages of T in b/0: a.Error, a.B.c(B.java:1) (and 1 other exception); an orderly" in row["summary"]

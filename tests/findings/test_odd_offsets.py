@@ -8,7 +8,8 @@ import polars as pl
 
 from evidence_keys import evidence_of, keys_of
 from mqreplay.evidence.offsets.odd_offsets import NEGATIVE, ODD, PAST_END, UNSURE
-from mqreplay.findings.odd_offsets import OF_CLIENT, odd_offset_findings
+from mqreplay.findings.odd_offsets import odd_offset_findings
+from mqreplay.findings.offsets import with_deleted_topics
 from mqreplay.findings.shape import SCHEMA
 from silver_moments import at
 from silver_rows import rows
@@ -86,7 +87,7 @@ def test_each_client_has_a_finding_that_names_it() -> None:
         "Group g on T: the saved offset of 2 queues in the file of client c1 (b/6: 999999999)"
         " is past the end of the queue at 500."
     )
-    assert first["advice"] == OF_CLIENT
+    assert first["advice"].startswith("The client keeps its offsets in a file")
     assert "source_name=client-c1" in keys_of(first["evidence"])[0]
 
 
@@ -99,3 +100,13 @@ def test_a_difference_of_a_few_messages_is_a_doubt() -> None:
 
 def test_no_rows_are_no_findings() -> None:
     assert found() == []
+
+
+def test_an_offset_past_the_end_of_a_topic_that_was_deleted() -> None:
+    frame = pl.DataFrame([{name: odd(PAST_END, 5, 1, record_id="r1").get(name) for name in ODD}], ODD)
+    findings = odd_offset_findings(frame, rows("gold.offset_continuity", {}, []), "c")
+    event = {"event": "topic_deleted", "broker_name": "b", "topic": "T"}
+    before, after = ([event | {"ts": at(s)}] for s in (-60, 60))
+    (row,) = with_deleted_topics(findings, rows("silver.broker_event", {}, before)).to_dicts()
+    assert row["summary"].endswith("at 1; its topic had been deleted and created again, and its queues began at 0.")
+    assert with_deleted_topics(findings, rows("silver.broker_event", {}, after)).to_dicts() == findings.to_dicts()

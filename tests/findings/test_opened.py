@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 
-from mqreplay.findings.opened import CHANGED, CLOSED, OPENED, Round, follow
+from mqreplay.findings.opened import CHANGED_EVENT, CLOSED_EVENT, OPENED_EVENT, Round, follow
 from mqreplay.findings.shape import PLACE
 
 START = dt.datetime(2026, 11, 21, 12, tzinfo=dt.UTC)
@@ -28,6 +28,7 @@ def row(begin: float, end: float | None, kind: str = "stuck_queue", severity: st
         "confidence": 1.0,
         "summary": f"{kind} until {end}",
         "advice": "",
+        "values": "{}",
         "evidence": [],
         "evidence_count": 0,
     }
@@ -43,14 +44,14 @@ def seen(changes):
 
 def test_a_finding_stays_open_while_its_evidence_goes_on_and_closes_after_its_limit():
     state, changes = follow([], [row(0, 60, queue_id=1)], now(60), LIMITS)
-    assert seen(changes) == [(OPENED, "stuck_queue", 1)]
+    assert seen(changes) == [(OPENED_EVENT, "stuck_queue", 1)]
     state, changes = follow(state, [row(0, 120, queue_id=1)], now(120), LIMITS)
     assert changes == []
     assert state[0].last_seen_ts == at(120)
     state, changes = follow(state, [row(0, 120, queue_id=1)], now(240), LIMITS)
     assert changes == [], "the evidence has ended for the limit, and not for longer"
     state, changes = follow(state, [row(0, 120, queue_id=1)], now(241), LIMITS)
-    assert seen(changes) == [(CLOSED, "stuck_queue", 1)]
+    assert seen(changes) == [(CLOSED_EVENT, "stuck_queue", 1)]
     assert (state[0].closed_ts, state[0].closed_reason) == (at(241), "no evidence of it for 120 s")
     again, changes = follow(state, [row(0, 120, queue_id=1)], now(300), LIMITS)
     assert (again, changes) == (state, []), "the window still has the evidence of a closed finding"
@@ -60,7 +61,7 @@ def test_what_happens_again_later_is_another_finding():
     state, _ = follow([], [row(0, 10, queue_id=1)], now(10), LIMITS)
     state, _ = follow(state, [row(0, 10, queue_id=1)], now(200), LIMITS)
     state, changes = follow(state, [row(0, 10, queue_id=1), row(300, 310, queue_id=1)], now(310), LIMITS)
-    assert seen(changes) == [(OPENED, "stuck_queue", 1)]
+    assert seen(changes) == [(OPENED_EVENT, "stuck_queue", 1)]
     assert [one.is_open for one in state] == [False, True]
 
 
@@ -68,7 +69,7 @@ def test_a_change_of_severity_is_reported_once():
     state, _ = follow([], [row(0, 10, queue_id=1)], now(10), LIMITS)
     worse = row(0, 60, severity="critical", queue_id=1)
     state, changes = follow(state, [worse], now(60), LIMITS)
-    assert seen(changes) == [(CHANGED, "stuck_queue", 1)]
+    assert seen(changes) == [(CHANGED_EVENT, "stuck_queue", 1)]
     assert follow(state, [worse], now(60), LIMITS)[1] == []
 
 
@@ -82,7 +83,7 @@ def test_a_silent_recording_closes_nothing():
     assert changes == []
     assert state[0].undetermined_since == at(700)
     state, changes = follow(state, [], now(5021, complete_since=4900), LIMITS)
-    assert seen(changes) == [(CLOSED, "stuck_queue", 1)]
+    assert seen(changes) == [(CLOSED_EVENT, "stuck_queue", 1)]
     assert state[0].closed_reason == "no evidence of it for 120 s after a gap in the recording"
 
 
@@ -113,7 +114,7 @@ def test_two_findings_that_become_one_are_joined():
     rows = [row(0, 10, "offset_rewind", **one, queue_id=i) for i in range(2)]
     state, _ = follow([], rows, now(10), LIMITS)
     state, changes = follow(state, [row(0, 30, "offset_rewind", **one)], now(30), LIMITS)
-    assert [change.what for change in changes] == [CLOSED]
+    assert [change.what for change in changes] == [CLOSED_EVENT]
     assert "part of finding" in str(changes[0].finding.closed_reason)
     assert sum(f.is_open for f in state) == 1
 
@@ -131,8 +132,8 @@ def watched(*rounds, every_s=60, first_s=60):
 
 def test_a_finding_closes_when_a_second_round_does_not_find_it_either():
     stuck = row(0, 900, queue_id=1)
-    assert watched([stuck], [], []) == [[OPENED], [], [CLOSED]]
-    assert watched([stuck], [], [stuck], [], [stuck]) == [[OPENED], [], [], [], []]
+    assert watched([stuck], [], []) == [[OPENED_EVENT], [], [CLOSED_EVENT]]
+    assert watched([stuck], [], [stuck], [], [stuck]) == [[OPENED_EVENT], [], [], [], []]
     state, _ = follow([], [stuck], now(60), LIMITS)
     _, (change,) = follow(state, [], now(180), LIMITS, [(at(120), [])])
     assert change.finding.closed_reason == "later evidence shows that there is no such finding"
@@ -142,27 +143,29 @@ def test_a_finding_closes_when_a_second_round_does_not_find_it_either():
 
 def test_an_uncertain_finding_opens_when_a_second_round_finds_it():
     likely = row(0, 900, queue_id=1) | {"confidence": 0.95}
-    assert watched([likely], [likely]) == [[], [OPENED]]
+    assert watched([likely], [likely]) == [[], [OPENED_EVENT]]
     assert watched([likely], [], [likely], [], [likely]) == [[]] * 5, "a storm of alerts"
     longer = row(0, 950, queue_id=1) | {"confidence": 0.95, "finding_id": "begins elsewhere"}
-    assert watched([likely], [longer]) == [[], [OPENED]], "of the same kind, place and time"
+    assert watched([likely], [longer]) == [[], [OPENED_EVENT]], "of the same kind, place and time"
     assert watched([likely], [row(0, 950, queue_id=2) | {"confidence": 0.95}]) == [[], []], "at another place"
     closed = [[likely], [likely], [], [], [longer], [longer]]
-    assert watched(*closed) == [[], [OPENED], [], [CLOSED], [], [OPENED]], "it opens again as it did at first"
+    assert watched(*closed) == [[], [OPENED_EVENT], [], [CLOSED_EVENT], [], [OPENED_EVENT]], (
+        "it opens again as it did at first"
+    )
 
 
 def test_rounds_that_agree_have_answers_of_their_own():
     likely = row(0, 900, queue_id=1) | {"confidence": 0.95}
-    assert watched(*[[likely]] * 3, every_s=10) == [[], [], [OPENED]]
+    assert watched(*[[likely]] * 3, every_s=10) == [[], [], [OPENED_EVENT]]
     assert watched([likely], [], [likely], [likely], every_s=10) == [[]] * 4
     sure = row(0, 900, queue_id=1)
-    assert watched(*[[sure]] * 3, *[[]] * 4, every_s=10) == [[OPENED], [], [], [], [], [CLOSED], []]
+    assert watched(*[[sure]] * 3, *[[]] * 4, every_s=10) == [[OPENED_EVENT], [], [], [], [], [CLOSED_EVENT], []]
 
 
 def test_the_first_round_opens_what_no_later_answer_revises():
     likely = row(0, 250, queue_id=1) | {"confidence": 0.95}
     assert follow([], [likely], now(90), LIMITS)[1] == []
-    assert seen(follow([], [likely], now(91), LIMITS)[1]) == [(OPENED, "stuck_queue", 1)]
+    assert seen(follow([], [likely], now(91), LIMITS)[1]) == [(OPENED_EVENT, "stuck_queue", 1)]
 
 
 def test_kinds_that_need_the_complete_day_do_not_open():

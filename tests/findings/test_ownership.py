@@ -8,9 +8,10 @@ import polars as pl
 import pytest
 
 from evidence_keys import evidence_of
-from mqreplay.findings.ownership import ownership_findings
+from mqreplay.findings.ownership import ownership_findings, unheld_findings
 from mqreplay.findings.shape import SCHEMA
 from silver_moments import at
+from silver_rows import rows
 
 DISPUTE_S, GAP_S = 45, 120
 IDLE_LIMITS = (40, 2, 20)  # seconds; rebalances; the interval between them in seconds
@@ -142,3 +143,25 @@ def test_evidence_of_a_polled_group_is_what_its_members_answered_and_what_broker
         evidence_of("silver.assignment", consumer_group="g", client_id="c1"),
         evidence_of("silver.consumer_list", consumer_group="g"),
     ]
+
+
+def test_queues_for_which_mqadmin_found_no_client() -> None:
+    queues = [{"topic": "T", "broker_name": "b", "queue_id": queue_id} for queue_id in range(3)]
+    offsets = [
+        queue | {"broker_offset": 9, "consumer_offset": offset} for queue, offset in zip(queues, (4, 9, 2), strict=True)
+    ]
+    stats = {"consumer_group": "g", "broker_name": "b", "broker_id": 0, "offsets": offsets, "unheld": queues[:2]}
+
+    def stated(*outputs: dict[str, Any]) -> list[dict[str, Any]]:
+        answers = rows("silver.consume_stats", stats, outputs)
+        return unheld_findings(answers, "c", 45).to_dicts()
+
+    (row,) = stated({"ts": at(0)}, {"ts": at(60)})
+    assert row["summary"] == (
+        "Group g on T: mqadmin found a client for other queues, but none for 1 queue (b/0), in 2 outputs over 60 s;"
+        " 5 messages waited there."
+    )
+    assert (row["severity"], row["confidence"], row["evidence_count"]) == ("warning", 0.7, 2)
+    (once,) = stated({"ts": at(0)}, {"ts": at(60), "unheld": []})
+    assert once["severity"] == "info"
+    assert stated({"ts": at(0), "unheld": None}, {"ts": at(60), "unheld": None}) == []

@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from mqreplay.evidence_advice import Need
+from mqreplay.decode.recording.advice import Need
 from mqreplay.findings import packages, shape
 from mqreplay.findings.kind import Cause, FindingKind
 from mqreplay.findings.packages import find_of_packages, kinds_of_packages
@@ -27,7 +27,9 @@ def found(kind: FindingKind, *groups: str, severity: str | None = "info") -> pl.
     return shape.finding(rows, kind, "c", severity=pl.lit(severity, pl.String), summary=pl.lit("It was so."))
 
 
-GOOD = FindingKind("good", "A rule.", "Advice.", 0.9, find=lambda _, __: found(GOOD, "g"), meaning="A meaning.")
+GOOD = FindingKind(
+    "good", 0.9, rule="A rule.", advice="Advice.", meaning="A meaning.", find=lambda _, __: found(GOOD, "g")
+)
 
 
 class Point(EntryPoint):
@@ -76,7 +78,7 @@ REASONS = {
 def test_a_record_that_cannot_be_used_is_one_line(
     fault: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    points = [Point(name, "here:X", packages.GROUP) for name in ("good", fault)]
+    points = [Point(name, "here:X", packages.PACKAGES) for name in ("good", fault)]
     monkeypatch.setattr(packages, "entry_points", lambda group: points)
     assert kinds_of_packages(SHIPPED) == {"good": GOOD}
     assert capsys.readouterr().err == f"{BEGIN}{fault} of package ?: {REASONS[fault]}\n"

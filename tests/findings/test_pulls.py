@@ -6,10 +6,10 @@ import re
 
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from mqreplay.evidence.brokers.slave_reads import BY_GROUP, KEPT, LAGGED, UNKNOWN
+from mqreplay.evidence.brokers.slave_reads import BY_GROUP, KEPT_BY_RATIO, LAGGED, UNKNOWN_RATIO
 from mqreplay.findings.causes import with_causes
 from mqreplay.findings.every import KINDS
 from mqreplay.findings.pulls import exceptional_pulls_of_shard, pull_findings
@@ -34,7 +34,13 @@ ROUTED = {
 }
 READ = {"why": pl.String, "behind": pl.Boolean, "keeper_id": pl.Int64, "keeper_ratio": pl.Int64}
 READ |= {"keeper_configured": pl.Int64, "keeper_addr": pl.String}
-OF_KEEPER = {"why": KEPT, "keeper_id": 1, "keeper_ratio": -9, "keeper_configured": 1, "keeper_addr": "10.0.0.2:1"}
+OF_KEEPER = {
+    "why": KEPT_BY_RATIO,
+    "keeper_id": 1,
+    "keeper_ratio": -9,
+    "keeper_configured": 1,
+    "keeper_addr": "10.0.0.2:1",
+}
 
 
 def pulled(broker: str, *seconds: float, **differs: object) -> list[dict[str, object]]:
@@ -54,8 +60,8 @@ READS = [
     *pulled("two groups", 0),
     *pulled("two groups", 10, consumer_group="h"),
     *pulled("by the group's brokerId", 0, 60, why=BY_GROUP),
-    *pulled("not known, behind", 0, 20, 40, why=UNKNOWN, behind=True),
-    *pulled("not known, at the end", 0, 20, 40, why=UNKNOWN),
+    *pulled("not known, behind", 0, 20, 40, why=UNKNOWN_RATIO, behind=True),
+    *pulled("not known, at the end", 0, 20, 40, why=UNKNOWN_RATIO),
     # A slave that keeps readers: one group that lagged for a second, one that lags for long, one that never did.
     *pulled("keeps", 0, 1, consumer_group="short lag"),
     *pulled("keeps", 2, 60, 90, consumer_group="short lag", **OF_KEEPER),
@@ -191,13 +197,12 @@ PULLS = st.lists(
         st.integers(0, 5),
         st.sampled_from("cd"),
         st.integers(0, 40),
-        st.sampled_from([{"why": LAGGED}, OF_KEEPER, {"why": UNKNOWN, "actual_broker_id": 2}, {"why": BY_GROUP}]),
+        st.sampled_from([{"why": LAGGED}, OF_KEEPER, {"why": UNKNOWN_RATIO, "actual_broker_id": 2}, {"why": BY_GROUP}]),
     ),
     max_size=60,
 )
 
 
-@settings(max_examples=60, deadline=None)
 @given(PULLS)
 def test_findings_over_shards_are_those_of_all_rows(pulls: list[tuple]) -> None:
     names = ("broker_name", "consumer_group", "topic", "queue_id", "client_id")

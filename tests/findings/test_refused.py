@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from evidence_keys import keys_of
-from mqreplay.findings.refused import refused_pulls, refused_runs_of_shard
+from mqreplay.findings.refused import logged_refusals, refused_pulls, refused_runs_of_shard
 from mqreplay.findings.shape import SCHEMA
 from silver_moments import at
 from silver_rows import rows
@@ -15,6 +15,7 @@ LATE = "the broker knew an older subscription of the group"
 BROKER = "the broker may not be read (brokerPermission)"
 ANSWER = {"consumer_group": "g", "topic": "t", "broker_name": "b", "broker_id": 0, "queue_id": 0, "client_id": "c"}
 ANSWER |= {"request_ts": at(0), "response_code": 16, "refusal": TOPIC}
+ANSWERED = {"consumer_group": "g", "topic": "t", "broker_name": "b"}
 Row = dict[str, Any]
 
 
@@ -67,3 +68,34 @@ def test_what_others_report_is_none() -> None:
 def test_another_reason_is_reported_too() -> None:
     (row,) = found({"response_code": 2, "refusal": "another reason"})
     assert row["advice"].startswith("Read the remark of the answers")
+
+
+def logged(*differs: Row, answers: tuple[Row, ...] = ()) -> list[Row]:
+    error = {"request": "pull", "response_code": 24, "remark": "the consumer's group info not exist"}
+    runs = refused_runs_of_shard(rows("gold.pull_answer", ANSWER | {"response_code": 24}, answers), 120)
+    made = logged_refusals(rows("silver.client_error", error, differs), runs, "c", 120, 45)
+    assert dict(made.schema) == SCHEMA
+    return made.sort("from_ts").rows(named=True)
+
+
+def test_refusals_of_a_clients_log() -> None:
+    times = [{"ts": at(s)} for s in (0, 3, 6, 9, 12)]
+    (row,) = logged(*times)
+    assert row["summary"] == (
+        "5 pulls of a group that the client's log does not name were refused within 12 s (code 24): "
+        "no consumer of the group was registered with the broker."
+    )
+    assert row["severity"] == "info"
+    assert logged(*times[:3]) == [], "a start"
+    assert logged(*times, answers=({}, {"request_ts": at(12)})) == [], "the pulls themselves show it"
+    (row,) = logged(
+        {"ts": at(0), "response_code": 16, "remark": "the topic[t] pulling message is forbidden"} | ANSWERED
+    )
+    assert (row["severity"], row["consumer_group"]) == ("warning", "g")
+    assert "1 pull of group g from t was refused by b (code 16): the topic may not be read" in row["summary"]
+    unanswered = {"response_code": None, "remark": None, "error": "RemotingConnectException: connect to h:9 failed"}
+    (row,) = logged(*(ANSWERED | unanswered | {"ts": at(s)} for s in (0, 9, 18, 27, 36, 45)))
+    assert row["summary"] == (
+        "6 pulls of group g from t got no answer from b within 45 s: RemotingConnectException: connect to h:9 failed."
+    )
+    assert (row["severity"], "brokerIP1" in row["advice"]) == ("warning", True)

@@ -8,8 +8,9 @@ import polars as pl
 
 from evidence_keys import keys_of
 from mqreplay.decisions.replication import Replication, replication
-from mqreplay.findings.replication import masters_alone, slaves_behind, unflushed
-from mqreplay.findings.shape import INSTANT, SCHEMA
+from mqreplay.evidence.intervals import INSTANT
+from mqreplay.findings.replication import masters_alone, reported_behind, slaves_behind, unflushed
+from mqreplay.findings.shape import SCHEMA
 from silver_moments import at
 from silver_rows import rows
 
@@ -108,3 +109,37 @@ def test_one_slow_flush_is_no_finding() -> None:
     assert once["judgement"].to_list() == ["differ"]
     found = unflushed(once, "c", 120)
     assert (len(found), dict(found.schema)) == (0, SCHEMA)
+
+
+def reports(seconds: list[float], acked: list[int], in_sync: bool = False, port: int = 1) -> list[Row]:
+    slave = {"confirmed_offset": 0, "bytes_per_second": 0, "transfer_offset": 0, "in_sync": in_sync}
+    return [
+        {
+            "ts": at(s),
+            "broker_name": "b",
+            "broker_id": 0,
+            "is_master": True,
+            "master_end": 1000,
+            "slaves": [slave | {"addr": f"h1:{port}", "confirmed_offset": end, "behind_bytes": 1000 - end}],
+        }
+        for s, end in zip(seconds, acked, strict=True)
+    ]
+
+
+def fallen(ha_status: list[Row], polls: list[Row] = ()) -> list[str]:
+    described = rows("silver.broker", BROKER, [{}])
+    found = replication(
+        rows("silver.broker_runtime", RUNTIME, [*polls]), described, rows("silver.ha_status", {}, ha_status), 30
+    )
+    return reported_behind(found.fallen_behind, "c")["summary"].to_list()
+
+
+def test_a_slave_that_only_its_master_reports_as_fallen_behind() -> None:
+    """It counts with two reports; another connection of its host is the same slave; a report in sync ends it."""
+    [text] = fallen(reports([0], [100]) + reports([300], [100], port=2))
+    assert text.startswith(
+        "The slave at h1 of b has fallen behind, as its master reported for 300 s: it stood at offset"
+    )
+    assert fallen(reports([0], [100])) == []
+    assert fallen(reports([0], [100]) + reports([100], [1000], in_sync=True) + reports([120], [900])) == []
+    assert fallen(reports([0, 300], [100, 100]), [poll(0, 1000), poll(0, 1000, **SLAVE)]) == []

@@ -11,8 +11,7 @@ import pytest
 from evidence_keys import keys_of
 from findings.test_every import LIMITS, evidence_of
 from mqreplay.evidence.brokers.slave_reports import slave_reports
-from mqreplay.evidence.messages.avoided_brokers import AVOIDED, ISOLATED, NOT_IN_ROUTE
-from mqreplay.evidence.messages.failed_sends import SENDS
+from mqreplay.evidence.messages.failed_sends import AVOIDED, ISOLATED, NOT_IN_ROUTE, SENDS
 from mqreplay.findings.sends import find, send_runs
 from mqreplay.findings.shape import SCHEMA
 from silver_moments import at
@@ -231,3 +230,20 @@ def test_a_topic_that_may_not_be_written_is_not_reported_twice() -> None:
     assert "updateTopicPerm" in row["advice"]
     later = gone | {"from_ts": at(300), "to_ts": at(340)}
     assert len(found(spans=(later, SPAN | {"topic": "other", "record_id": "r7"}), **tables)) == 3
+
+
+def test_sends_that_an_application_saw_fail() -> None:
+    error = {"request": "send", "topic": "t", "broker_name": "a", "broker_addr": "10.0.0.1:10911", "ts": at(0)}
+    full = {"response_code": 14, "remark": "service not available now. [CL:  0.92 CQ:  0.92 INDEX:  0.92]"}
+    apart = {"error": "RemotingConnectException: connect to 10.0.0.1:10911 failed"}
+    errors = rows("silver.client_error", error, [full, full | {"topic": None}, apart, {"request": "pull"}])
+    stored, unreached = sorted(found(client_error=errors), key=lambda row: row["summary"], reverse=True)
+    assert stored["summary"].startswith(
+        "2 sends to t failed on a (code 14): its store took no messages (its disk was 92 % full)"
+    )
+    assert "Check the broker's disk" in stored["advice"]
+    assert "could not connect to the broker's address (10.0.0.1:10911)" in unreached["summary"]
+    assert "brokerIP1" in unreached["advice"]
+    # Its own log has each try.
+    tries = {"request_ts": at(0), "broker_id": None, "broker_name": "a"}
+    assert len(found(tries, client_error=errors.filter(pl.col("response_code") == 14))) == 1

@@ -18,7 +18,8 @@ Row = dict[str, Any]
 
 
 def found(differs: list[Row]) -> pl.DataFrame:
-    return stalls(rows("gold.flow_control", SEEN, differs))
+    frames = {"consumer_group": ["g"], "client_id": ["c9"], "frames": [["shop.Listener.call(Listener.java:44)"]]}
+    return stalls(rows("gold.flow_control", SEEN, differs), pl.DataFrame(frames))
 
 
 def listeners(*differs: Row) -> list[Row]:
@@ -37,6 +38,15 @@ def test_a_message_that_is_not_finished() -> None:
         " 102 messages."
     )
     assert row["evidence_count"] == 2
+
+
+def test_one_answer_of_a_client_and_its_threads() -> None:
+    since = {"stalled_since_ts": at(10), "last_consume_ts": at(10)}
+    (row,) = listeners({"ts": at(95), "client_id": "c9"} | since)
+    assert row["summary"] == (
+        "The listener of group g did not finish the message at offset 30 of t in b/0 for 85 s; the client cached up to"
+        " 5 messages. Its threads are in shop.Listener.call(Listener.java:44)."
+    )
 
 
 def test_queues_of_a_group_and_topic_are_one_finding() -> None:

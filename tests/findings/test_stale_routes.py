@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from mqreplay.decisions.listed_route import LACKS, OTHER_QUEUES, WIPED
-from mqreplay.findings.stale_routes import WIPED_ADVICE, stale_routes
+from mqreplay.findings.stale_routes import stale_routes
 from silver_moments import at
 from silver_rows import rows
 
@@ -48,7 +48,8 @@ def test_a_broker_that_is_not_listed_is_said_to_be_missing() -> None:
 
 def test_a_wiped_permission_is_an_information_with_the_command_that_ends_it() -> None:
     (row,) = found({"reason": WIPED})
-    assert (row["severity"], row["advice"]) == ("info", WIPED_ADVICE)
+    assert row["severity"] == "info"
+    assert row["advice"].startswith("Somebody took the broker out of use for producers")
 
 
 def test_a_route_without_a_queue_for_producers_is_critical() -> None:

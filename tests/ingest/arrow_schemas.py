@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pyarrow as pa
 
+from mqreplay.decode.recording.files import RECORD_TABLES
 from mqreplay.lake.contract import load_contracts
-from mqreplay.recording_files import RECORD_TABLES
 
 
 def schema_of(kind: str) -> pa.Schema:

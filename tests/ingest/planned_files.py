@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from mqreplay.decode.recording.files import classify
 from mqreplay.ingest.manifest import KnownFile
 from mqreplay.ingest.recording import RecordedFile
-from mqreplay.recording_files import classify
 
 
 def file(path: str, recording: str = "/night") -> RecordedFile:

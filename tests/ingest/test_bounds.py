@@ -13,7 +13,6 @@ import pytest
 
 from ingest.arrow_schemas import schema_of
 from mqreplay.decode.kinds import KINDS
-from mqreplay.errors import DecodeError
 from mqreplay.ingest import lines
 from mqreplay.ingest.brokers import cluster_of, read_brokers
 from mqreplay.ingest.diffs import Source
@@ -24,6 +23,7 @@ from mqreplay.ingest.manifest import NewFile
 from mqreplay.ingest.recording import RecordedFile
 from mqreplay.ingest.records import FileStats, decode_lines
 from mqreplay.settings import IngestSettings
+from mqreplay.words.errors import DecodeError
 
 GOOD = b'{"request_ts":1795228808477,"client_id":"c","consumer_group":"g","topic":"t","queue_id":0,"broker_name":"b",'
 GOOD += b'"queue_offset":7}\n'
@@ -154,7 +154,7 @@ def test_a_brokers_json_beyond_the_size_is_not_read(tmp_path, monkeypatch):
     assert cluster_of([file]) == "c"
     assert read_brokers(NewFile(file, ""), "c", None, ledger, most_bytes=10) == []
     assert [row.code for row in ledger.refused] == ["too_large"]
-    monkeypatch.setattr("mqreplay.ingest.brokers.MOST_BYTES", 10)
+    monkeypatch.setattr("mqreplay.ingest.brokers.LARGEST_BROKERS_FILE", 10)
     assert cluster_of([file]) is None
 
 

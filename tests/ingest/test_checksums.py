@@ -205,7 +205,7 @@ def test_what_is_kept_of_a_list_is_of_files_that_are_there(recording):
 @pytest.mark.parametrize("packed", [bytes, gzip.compress])
 def test_a_list_beyond_the_size_is_refused_whole(recording, read, monkeypatch, packed):
     line = f"{sha256('')}  routes.jsonl\n".encode()
-    monkeypatch.setattr(checksums, "MOST_BYTES", 10 * len(line))
+    monkeypatch.setattr(checksums, "LARGEST_LIST", 10 * len(line))
     (recording / "SHA256SUMS").write_bytes(packed(line * 10))
     assert read()["routes.jsonl"][0] == "checksum"
     (recording / "SHA256SUMS").write_bytes(packed(line * 11))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mqreplay.ingest.cluster_name import cluster_name
+from mqreplay.ingest.brokers import cluster_name
 from mqreplay.ingest.listing import find_recordings
 from mqreplay.settings import load_settings
 from night.cut import cut

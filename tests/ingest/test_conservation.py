@@ -6,7 +6,6 @@ import pytest
 from deltalake import DeltaTable
 
 from mqreplay.engines.file_decoding import FileNewRows
-from mqreplay.errors import ConservationError
 from mqreplay.ingest.ledger import FileEntry
 from mqreplay.ingest.manifest import NewFile, Plan
 from mqreplay.ingest.recording import RecordedFile
@@ -15,6 +14,7 @@ from mqreplay.ingest.to_silver import _commit
 from mqreplay.lake.table_writer import WrittenFile
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.settings import load_settings
+from mqreplay.words.errors import ConservationError
 from tests_shared import run
 
 SECRET = "card 4111-1111"
@@ -25,7 +25,7 @@ PULL = (
 
 
 def test_rows_that_are_lost_between_reading_and_writing_fail_the_run(tmp_path):
-    written = FileNewRows(Warehouse(str(tmp_path)), "silver.pull", [WrittenFile("f", 1, 2, ())])
+    written = FileNewRows(Warehouse(str(tmp_path)), "silver.pull", [WrittenFile("f", 1, 2, (), "{}")])
     with pytest.raises(ConservationError, match="rows were lost"):
         _commit(None, "pull_log", Plan(), written, {"d": FileStats(3, 3)})
 

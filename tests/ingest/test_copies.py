@@ -8,7 +8,7 @@ import polars as pl
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mqreplay.ingest.copies import MOST_SPANS, Reach, copies, shared_spans, within
+from mqreplay.ingest.to_silver import MOST_SPANS, Reach, copies, shared_spans, within
 
 BEGAN = dt.datetime(2026, 11, 20, tzinfo=dt.UTC)
 

@@ -6,7 +6,7 @@ import time
 import pytest
 
 from mqreplay.ingest import digests
-from mqreplay.ingest.digests import FILE, MOST_UNREAD, KnownDigests
+from mqreplay.ingest.digests import DIGESTS_FILE, MOST_UNREAD, KnownDigests
 from mqreplay.ingest.lines import file_sha256
 from mqreplay.ingest.listing import find_recordings
 
@@ -64,7 +64,7 @@ def test_other_bytes_of_the_same_length_and_time_are_read(asked, recording):
 
 def test_a_damaged_cache_is_ignored(asked, recording, tmp_path):
     asked()
-    path = tmp_path / "w" / FILE
+    path = tmp_path / "w" / DIGESTS_FILE
     data = path.read_bytes()
     digest = bytes.fromhex(file_sha256(str(recording / "routes.jsonl")))
     at = data.index(digest[4:28])
@@ -100,7 +100,7 @@ def test_a_file_that_changed_just_now_is_not_remembered(asked, recording, monkey
 @pytest.mark.parametrize("torn", ["", "{", "[]", '{"x": 1}', '{"x": []}'])
 def test_what_was_kept_and_is_torn_is_no_loss(asked, tmp_path, torn):
     asked()
-    (tmp_path / "w" / FILE).write_text(torn)
+    (tmp_path / "w" / DIGESTS_FILE).write_text(torn)
     assert asked() == ["pull_log.jsonl", "routes.jsonl"]
     assert asked() == []
 

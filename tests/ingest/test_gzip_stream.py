@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 from mqreplay.decode.kinds import KINDS
-from mqreplay.errors import DecodeError
 from mqreplay.ingest import gzip_stream
 from mqreplay.ingest.gzip_stream import Checked, check, inflate
 from mqreplay.ingest.lines import LineReader
+from mqreplay.words.errors import DecodeError
 
 NUMBERS = random.Random(1)
 LINES = [

@@ -11,13 +11,14 @@ import polars as pl
 import pytest
 
 from mqreplay.engines.local import LocalEngine
-from mqreplay.errors import DecodeError, InputError
-from mqreplay.ingest import digests, listing, opening, store_walk
+from mqreplay.ingest import digests, listing, opening, walk
 from mqreplay.ingest.digests import KnownDigests, hash_files
 from mqreplay.ingest.lines import file_sha256, read_whole
 from mqreplay.ingest.listing import begin_listings, find_recordings, finish_listings
 from mqreplay.ingest.prefetch import MOST_WAITING, WAITING_BYTES, Prefetch
-from mqreplay.lake.files import LOCAL, FileTooLarge
+from mqreplay.lake.files import LOCAL
+from mqreplay.lake.store_protocol import FileTooLarge
+from mqreplay.words.errors import DecodeError, InputError
 from tests_shared import SAMPLE
 
 NIGHT = SAMPLE / "bulk-5.3.3"
@@ -59,7 +60,7 @@ class FolderAsStore:
 @pytest.fixture
 def store(monkeypatch):
     made = FolderAsStore(SAMPLE)
-    for module in (store_walk, opening):
+    for module in (walk, opening):
         monkeypatch.setattr(module, "files_of", lambda _: made)
     return made
 

@@ -21,9 +21,9 @@ from mqreplay.decode.message_request_mode import decode_message_request_mode
 from mqreplay.decode.pop_order import decode_pop_order
 from mqreplay.decode.subscription_group import decode_subscription_group
 from mqreplay.decode.topics import decode_topics
-from mqreplay.errors import DecodeError
-from mqreplay.ingest.arrow import batches
+from mqreplay.ingest.records import batches
 from mqreplay.lake.contract import load_contracts
+from mqreplay.words.errors import DecodeError
 from tests_shared import ROOT, SAMPLE
 
 DATA = ROOT / "tests" / "decode" / "data"

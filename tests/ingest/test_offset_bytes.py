@@ -14,11 +14,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from mqreplay.decode.consumer_offset import decode_consumer_offset
-from mqreplay.errors import DecodeError
 from mqreplay.ingest import offset_bytes
 from mqreplay.ingest.diffs import Row, Source
 from mqreplay.ingest.entries import Moves, SnapshotFile
 from mqreplay.ingest.offset_bytes import OffsetBytes, numbers
+from mqreplay.words.errors import DecodeError
 
 SAMPLE = Path(__file__).parents[2] / "data" / "sample"
 BROKERS = sorted({path.parents[1] for path in SAMPLE.glob("*/snapshots/*/*/consumerOffset.json")})
@@ -185,7 +185,7 @@ def _damaged(draw: st.DrawFn, data: bytes) -> bytes:
     )
 
 
-@settings(max_examples=300)
+@settings(max_examples=3 * settings.default.max_examples)
 @given(days())
 def test_days_at_random(files: list[tuple[str, bytes]]) -> None:
     both_ways(files)
@@ -301,7 +301,7 @@ def test_numbers(texts: list[str]) -> None:
     raw = np.frombuffer(line, np.uint8)
     found = numbers(raw, starts, ends)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(offset_bytes, "AT_ONCE", 2)
+        patch.setattr(offset_bytes, "NUMBERS_AT_ONCE", 2)
         in_parts = numbers(raw, starts, ends)
     longs = [re.fullmatch("0|-?[1-9][0-9]*", t) is not None and -(2**63) <= int(t) < 2**63 for t in texts]
     assert (found is not None) == (in_parts is not None) == all(longs)

@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from mqreplay.ingest.offset_checkpoint import CHAIN, CHANGES, TABLE, OffsetCheckpoint
+from mqreplay.ingest.offset_checkpoint import CHAIN, CHECKPOINT, OFFSET_CHANGES, OffsetCheckpoint
 from mqreplay.lake.row_filter import RowFilter
 from mqreplay.lake.warehouse import Warehouse
 
@@ -40,12 +40,12 @@ def lake(tmp_path):
     warehouse = Warehouse(str(tmp_path))
     same = {"cluster": "c", "broker_name": "b", "topic": "T", "consumer_group": "g", "source_digest": "0" * 32}
     told = changes(1)
-    columns = [c.name for c in warehouse.contracts[CHANGES].columns]
+    columns = [c.name for c in warehouse.contracts[OFFSET_CHANGES].columns]
     other = {**told[0], **same, "cluster": "other"}
     rows = [tuple((row | same).get(c) for c in columns) for row in told] + [tuple(other.get(c) for c in columns)]
     for day in DAYS:  # each night has files of its own
         at = columns.index("day")
-        warehouse.replace_rows(CHANGES, [row for row in rows if row[at] == day], None)
+        warehouse.replace_rows(OFFSET_CHANGES, [row for row in rows if row[at] == day], None)
     return warehouse, told
 
 
@@ -70,9 +70,9 @@ def test_the_last_changes_are_the_same_whatever_is_kept(lake):
         standing.keep(day)
         assert [said(standing, day) for day in DAYS] == wanted
         assert [said(OffsetCheckpoint(warehouse, "c"), day) for day in DAYS] == wanted
-    kept = warehouse.read(TABLE, RowFilter("c", frozenset([DAYS[3]]))).collect()
+    kept = warehouse.read(CHECKPOINT, RowFilter("c", frozenset([DAYS[3]]))).collect()
     assert kept.height == kept.select(CHAIN).n_unique() > 0
-    assert warehouse.read(TABLE).filter(cluster="other").collect().is_empty()
+    assert warehouse.read(CHECKPOINT).filter(cluster="other").collect().is_empty()
 
 
 def test_rows_from_a_day_on_are_all_later_changes_and_the_last_ones_before(lake):
@@ -81,7 +81,7 @@ def test_rows_from_a_day_on_are_all_later_changes_and_the_last_ones_before(lake)
     assert standing.from_day(DAYS[3]).collect().height == len(told), "nothing is kept"
     standing.keep(DAYS[2])
     found = standing.from_day(DAYS[3]).collect()
-    assert found.columns == [c.name for c in warehouse.contracts[CHANGES].columns]
+    assert found.columns == [c.name for c in warehouse.contracts[OFFSET_CHANGES].columns]
     later = {(row["queue_id"], row["to_ts"]) for row in told if row["day"] >= DAYS[2]}
     before = {(queue, to_ts) for queue, *_, to_ts in ends(told, DAYS[2])}
     assert set(found.select("queue_id", "to_ts").rows()) == later | before
@@ -92,7 +92,7 @@ def test_days_before_one_that_is_kept_are_not_asked(lake):
     warehouse, told = lake
     for day in (DAYS[2], DAYS[3]):
         OffsetCheckpoint(warehouse, "c").keep(day)
-    warehouse.replace_rows(CHANGES, [], RowFilter("c", between=(dt.date.min, DAYS[1])))
+    warehouse.replace_rows(OFFSET_CHANGES, [], RowFilter("c", between=(dt.date.min, DAYS[1])))
     standing = OffsetCheckpoint(warehouse, "c")
     assert [said(standing, day) for day in DAYS[2:]] == [ends(told, day) for day in DAYS[2:]]
 
@@ -102,19 +102,19 @@ def test_what_is_about_to_change_is_forgotten_and_nothing_else(lake):
     standing = OffsetCheckpoint(warehouse, "c")
     for day in DAYS[1:]:
         standing.keep(day)
-    size = warehouse.read(TABLE).collect().height
+    size = warehouse.read(CHECKPOINT).collect().height
     standing.keep(DAYS[1])
-    assert warehouse.read(TABLE).collect().height == size, "kept twice"
+    assert warehouse.read(CHECKPOINT).collect().height == size, "kept twice"
     standing.forget(DAYS[1], DAYS[3])
-    days = set(warehouse.read(TABLE).collect()["day"])
+    days = set(warehouse.read(CHECKPOINT).collect()["day"])
     assert days <= {DAYS[1], DAYS[4]}
     assert DAYS[4] in days
     standing.keep(DAYS[2])
-    assert DAYS[2] in set(warehouse.read(TABLE).collect()["day"])
+    assert DAYS[2] in set(warehouse.read(CHECKPOINT).collect()["day"])
 
 
 def test_before_the_first_day_nothing_stood(lake):
     warehouse, _ = lake
     OffsetCheckpoint(warehouse, "c").keep(FIRST)
-    assert not warehouse.exists(TABLE)
+    assert not warehouse.exists(CHECKPOINT)
     assert OffsetCheckpoint(warehouse, "nobody").last_before(DAYS[4]).collect().is_empty()

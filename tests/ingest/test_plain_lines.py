@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from mqreplay.decode.columns import PlainColumns
 from mqreplay.decode.jsonl import read_object
 from mqreplay.decode.kinds import KINDS
-from mqreplay.errors import DecodeError
 from mqreplay.ingest.plain_lines import PlainLines
+from mqreplay.words.errors import DecodeError
 
 SAMPLE = Path(__file__).parents[2] / "data" / "sample"
 RECORDINGS = ("orders-4.9.7", "bulk-5.3.3")
@@ -52,7 +52,7 @@ def test_every_line_of_the_samples_is_read_at_once_and_alike(recording: str, kin
     assert many(KINDS[kind].plain, lines) is not None
 
 
-SMALL = PlainColumns({"n": "int", "m": "bigint", "s": "string", "t": "string", "f": "boolean"}, ())
+SMALL = PlainColumns("n int, m bigint, s string, t string, f boolean")
 NAMES = st.sampled_from(["n", "m", "s", "t", "f", "new", "s:", "", 'q\\"', "\\u0073", "é"])
 TEXTS = ['"x"', '"5"', '""', '":"', '","', '"null"', r'"\""', r'"\\"', r'"\\\""', r'"\\\\"', r'"\u0041"', r'"\ud800"']
 TEXTS += [

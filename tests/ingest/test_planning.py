@@ -10,12 +10,12 @@ import polars as pl
 import pytest
 
 from ingest.planned_files import file, known
+from mqreplay.decode.recording.files import SNAPSHOT_FILES, classify
 from mqreplay.ingest import planning, recorded_files
 from mqreplay.ingest.manifest import LEDGER, plan
 from mqreplay.ingest.planning import moved_recordings, plan_files
-from mqreplay.ingest.recorded_files import FILES, RecordedFiles, in_ranges
+from mqreplay.ingest.recorded_files import FILE_SCHEMA, RecordedFiles, in_ranges
 from mqreplay.ingest.recording import RecordedFile
-from mqreplay.recording_files import SNAPSHOTS, classify
 
 A, B, C = "a" * 64, "b" * 64, "c" * 64
 SNAPSHOT = "snapshots/b-0/1795228794427/consumerOffset.json"
@@ -65,9 +65,9 @@ def test_ranges_of_paths_give_the_plan_of_all_files(seed, monkeypatch):
     closed = [f.full_path for f, _ in found if f.kind == "folder"]
     whole = plan(found, before, given, forget=forget, closed=closed)
     work = plan_files(RecordedFiles.of(found), ledger(before), given, forget=forget)
-    assert places(work.new) == places(n for n in whole.new if n.file.kind not in SNAPSHOTS)
+    assert places(work.new) == places(n for n in whole.new if n.file.kind not in SNAPSHOT_FILES)
     for mine, theirs in (
-        (work.snapshots, [n for n in whole.new if n.file.kind in SNAPSHOTS]),
+        (work.snapshots, [n for n in whole.new if n.file.kind in SNAPSHOT_FILES]),
         (work.duplicates, whole.duplicates),
         (work.not_read, whole.not_read),
     ):
@@ -91,7 +91,7 @@ def test_files_are_the_same_as_columns():
         (dataclasses.replace(file("x"), trouble="no", trouble_code="checksum", version="v", follow_links=True), "")
     ]
     assert list(RecordedFiles.of(files)) == files
-    assert RecordedFiles.of(files).rows.schema == FILES
+    assert RecordedFiles.of(files).rows.schema == FILE_SCHEMA
 
 
 @pytest.mark.parametrize("most", [1, 2, 3, 100])

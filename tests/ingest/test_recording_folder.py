@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from mqreplay.errors import InputError
+from mqreplay.decode.recording.files import classify
 from mqreplay.ingest.digests import KnownDigests
 from mqreplay.ingest.lines import file_sha256
 from mqreplay.ingest.listing import find_recordings
-from mqreplay.recording_files import classify
+from mqreplay.words.errors import InputError
 
 MOMENT = "1795228794427"
 
@@ -178,6 +178,18 @@ def test_a_folder_that_is_no_recording_names_the_command_that_makes_one(tmp_path
     assert str(caught.value) == (
         f"{tmp_path} is not a recording: none of its 2 files is a part of one. "
         f"Make a recording from it: mqreplay import {tmp_path} --out RECORDING"
+    )
+
+
+def test_a_folder_of_recordings_names_those_inside(tmp_path):
+    put(tmp_path / "README.md")
+    put(tmp_path / "my night" / "pull_log.jsonl")
+    put(tmp_path / "orders" / "2026-11-21" / "snapshots" / "b-0" / "1795228794427" / "consumerOffset.json")
+    with pytest.raises(InputError) as caught:
+        find_recordings([str(tmp_path)])
+    assert str(caught.value) == (
+        f"{tmp_path} is not a recording: it has 2 recordings inside; "
+        f"give '{tmp_path}/my night' {tmp_path}/orders/2026-11-21"
     )
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from mqreplay.decode.kinds import KINDS
+from mqreplay.decode.recording.files import RECORD_TABLES
 from mqreplay.lake.contract import load_contracts
-from mqreplay.recording_files import RECORD_TABLES
 
 OURS = {"cluster", "day", "record_id", "source_digest"}  # made by ingest, and never lacking
 

@@ -6,7 +6,7 @@ import pytest
 from deltalake import DeltaTable
 
 from mqreplay.ingest import snapshot_rounds
-from mqreplay.ingest.ledgers import Ledgers
+from mqreplay.ingest.ledger import Ledgers
 from mqreplay.settings import load_settings
 from tests_shared import SAMPLE, run, tables
 

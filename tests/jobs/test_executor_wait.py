@@ -8,6 +8,8 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+
 from mqreplay.lake.executor_wait import CORES, MEMORY, Room, Worker, advice
 from standalone_cluster import environment, standalone
 from tests_shared import ROOT, SAMPLE
@@ -15,6 +17,7 @@ from tests_shared import ROOT, SAMPLE
 SMALL = Worker(Room(1500, 1), Room(1500, 1))
 
 
+@pytest.mark.long
 def test_too_large_executors_are_named(tmp_path: Path) -> None:
     conf, said = tmp_path / "own.toml", tmp_path / "stderr"
     with standalone(tmp_path / "cluster", "600m") as master:

@@ -11,10 +11,13 @@ from pathlib import Path
 
 import pytest
 
+from mqreplay.settings import load_settings
+from reliability.recordings import make_recordings
 from standalone_cluster import environment, standalone
-from tests_shared import ROOT, SAMPLE, table_rows, tables
+from tests_shared import ROOT, SAMPLE, run, table_rows, tables
 
 BIN = Path(sys.executable).parent
+BULK, CONF = str(SAMPLE / "bulk-5.3.3"), str(ROOT / "conf" / "sample.toml")
 CLUSTER = "grid-cluster"
 SKIPPED = {"bronze.step"}  # says what was done, not what was found
 
@@ -32,17 +35,41 @@ def submit(job: str, *arguments: str, master: str, options: Sequence[str] = ()) 
     return subprocess.run(command, env=environment(), capture_output=True, text=True, check=False, timeout=1200)
 
 
-def test_nightly_on_two_workers_gives_the_same_tables(master, night, tmp_path):
+@pytest.fixture
+def small(tmp_path) -> tuple[str, str]:
+    """Two minutes of a sample, and the warehouse of their night on this machine."""
+    recordings, root = tmp_path / "recordings", str(tmp_path / "local")
+    recordings.mkdir()
+    make_recordings(recordings)
+    recording = str(recordings / "content-2")
+    run("nightly", root, load_settings(CONF), lambda what: None, recordings=[recording])
+    return recording, root
+
+
+@pytest.fixture
+def bulk(night) -> tuple[str, str]:
+    """The sample, and the warehouse of its night on this machine."""
+    return BULK, night.root
+
+
+@pytest.mark.parametrize("size", ["small", pytest.param("bulk", marks=pytest.mark.long)])
+def test_nightly_on_two_workers_gives_the_same_tables(master, request, size, tmp_path):
     root = str(tmp_path / "warehouse")
-    recording, conf = str(SAMPLE / "bulk-5.3.3"), str(ROOT / "conf" / "sample.toml")
-    done = submit("nightly", "--recording", recording, "--warehouse", root, "--conf", conf, master=master)
+    recording, local = request.getfixturevalue(size)
+    done = submit("nightly", "--recording", recording, "--warehouse", root, "--conf", CONF, master=master)
     assert done.returncode == 0, done.stderr[-3000:]
     assert "Traceback" not in done.stderr
-    assert re.search(r"pulls +6,875 +0 ", done.stdout), done.stdout
+    pulls = len(table_rows(local, "silver.pull", CLUSTER))
+    assert re.search(rf"pulls +{pulls:,} +0\b", done.stdout), done.stdout
+    assert_same_rows(root, local)
+
+
+def assert_same_rows(root: str, local: str) -> None:
+    """The cluster has the same rows in both warehouses."""
     assert len(tables(root)) > 20
-    for name in sorted({*tables(root), *tables(night.root)} - SKIPPED):
+    for name in sorted({*tables(root), *tables(local)} - SKIPPED):
         here = table_rows(root, name, CLUSTER) if name in tables(root) else []
-        assert here == table_rows(night.root, name, CLUSTER), name
+        assert here == table_rows(local, name, CLUSTER), name
 
 
 @pytest.mark.long
@@ -55,14 +82,10 @@ def test_nightly_on_two_workers_reads_and_writes_by_names(master, night, tmp_pat
         "spark.hadoop.javax.jdo.option.ConnectionURL": f"jdbc:derby:;databaseName={tmp_path}/derby;create=true",
     }
     options = [word for name, value in extra.items() for word in ("--conf", f"{name}={value}")]
-    conf = str(ROOT / "conf" / "sample.toml")
-    names = ["--conf", conf, "--catalog", "spark_catalog", "--prefix", "mq_"]
-    recording = str(SAMPLE / "bulk-5.3.3")
-    done = submit("nightly", "--recording", recording, "--warehouse", root, *names, master=master, options=options)
+    names = ["--conf", CONF, "--catalog", "spark_catalog", "--prefix", "mq_"]
+    done = submit("nightly", "--recording", BULK, "--warehouse", root, *names, master=master, options=options)
     assert done.returncode == 0, done.stderr[-3000:]
-    for name in sorted({*tables(root), *tables(night.root)} - SKIPPED):
-        here = table_rows(root, name, CLUSTER) if name in tables(root) else []
-        assert here == table_rows(night.root, name, CLUSTER), name
+    assert_same_rows(root, night.root)
     log = json.loads(Path(root, "gold", "finding", "_delta_log", f"{0:020d}.json").read_text().splitlines()[0])
     assert log["commitInfo"]["engineInfo"].startswith("Apache-Spark")
 
@@ -70,8 +93,7 @@ def test_nightly_on_two_workers_reads_and_writes_by_names(master, night, tmp_pat
 def test_a_setting_that_comes_too_late_is_refused(tmp_path):
     conf, root = tmp_path / "own.toml", tmp_path / "warehouse"
     conf.write_text('[spark]\nmaster = "yarn"\ndriver_memory = "1024m"\n[spark.extra]\n"spark.driver.cores" = 2\n')
-    recording = str(SAMPLE / "bulk-5.3.3")
-    done = submit("nightly", "--recording", recording, "--warehouse", str(root), "--conf", str(conf), master="local[1]")
+    done = submit("nightly", "--recording", BULK, "--warehouse", str(root), "--conf", str(conf), master="local[1]")
     assert done.returncode == 2, done.stderr
     assert [line for line in done.stderr.splitlines() if line.startswith("mqreplay: ")] == [
         "mqreplay: [spark] master = 'yarn' (spark-submit has 'local[1]'), [spark.extra] spark.driver.cores = '2' "

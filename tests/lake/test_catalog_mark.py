@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from made_warehouse import made_warehouse
-from mqreplay.errors import InputError
-from mqreplay.lake.catalog_mark import MARK, require_names
+from mqreplay.lake.catalog import MARK, require_names
 from mqreplay.lake.registration import CatalogNames
+from mqreplay.words.errors import InputError
 
 ORDERS = CatalogNames("unity", "orders_")
 

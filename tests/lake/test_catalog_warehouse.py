@@ -12,15 +12,15 @@ from typing import Any
 import polars as pl
 import pytest
 
-from mqreplay.errors import ContractError
 from mqreplay.lake.catalog_warehouse import CatalogWarehouse
-from mqreplay.lake.contract import PROPERTIES, Contract
+from mqreplay.lake.contract import Contract
 from mqreplay.lake.journal import Journal
 from mqreplay.lake.registration import CatalogNames
 from mqreplay.lake.row_filter import Days, RowFilter
 from mqreplay.lake.table_files import read_files
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.quality.tables import Tables
+from mqreplay.words.errors import ContractError
 
 TABLE, NAME = "silver.everything", "spark_catalog.by_silver.`everything`"
 FIRST, SECOND = dt.date(2026, 1, 2), dt.date(2026, 1, 3)
@@ -56,7 +56,7 @@ def test_a_table_is_made_by_its_contract(named: CatalogWarehouse, spark, rows, c
     assert detail.location.endswith("/it's a w/silver/everything")
     assert detail.partitionColumns == list(contracts[TABLE].partitioned_by)
     assert detail.description == contracts[TABLE].description
-    assert PROPERTIES.items() <= detail.properties.items()
+    assert contracts[TABLE].properties.items() <= detail.properties.items()
     assert {f"delta.constraints.{check}" for check in contracts[TABLE].checks} <= detail.properties.keys()
     assert named._missing_fields(TABLE, named._fields(TABLE)) == []
     comments = {field.name: field.metadata["comment"] for field in spark.table(NAME).schema}
@@ -221,6 +221,7 @@ def test_size_of_a_table(named: CatalogWarehouse, rows) -> None:
     assert named.file_bytes(TABLE, ALL) > 1000
 
 
+@pytest.mark.long
 def test_names_of_three_parts(named: CatalogWarehouse, spark, rows, contracts) -> None:
     """A second catalog, which is no session catalog for Spark; Delta's needs one that keeps the names for it."""
     spark.conf.set("spark.sql.catalog.unity", "org.apache.spark.sql.delta.catalog.DeltaCatalog")

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from mqreplay.errors import MqreplayError
 from mqreplay.lake import class_archive
 from mqreplay.lake.separate_process import FOREIGN
+from mqreplay.words.errors import MqreplayError
 
 LIB = Path(__file__).parents[2] / "lib"
 # argv: the archive to start from, and where Java is to write which classes it loaded, and from what.
@@ -47,6 +47,7 @@ def test_java_starts_from_the_archive_of_setup(tmp_path: Path) -> None:
     assert any("org.apache.spark.sql.classic.SparkSession " in line for line in shared)
 
 
+@pytest.mark.long
 def test_what_java_cannot_take_is_passed_over(tmp_path: Path) -> None:
     other = tmp_path / "other.jsa"
     other.write_bytes(b"of another Java" * 1000)

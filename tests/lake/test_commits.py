@@ -12,13 +12,13 @@ import pytest
 from deltalake import DeltaTable
 
 from everything_table import TABLE, ids, ids_of_spark, log_of, table_of
-from mqreplay.errors import ContractError
 from mqreplay.lake import warehouse as module
 from mqreplay.lake.delta_table import CommitConflict
 from mqreplay.lake.journal import Journal
 from mqreplay.lake.row_filter import RowFilter
 from mqreplay.lake.table_log import log_changed, remove_torn_log_files
 from mqreplay.lake.warehouse import Warehouse
+from mqreplay.words.errors import ContractError
 
 ALL = RowFilter("c")
 

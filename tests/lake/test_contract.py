@@ -11,9 +11,9 @@ import pytest
 import yaml
 
 from each_case import for_each
-from mqreplay.errors import ContractError
 from mqreplay.lake.contract import Contract, load_contracts
-from mqreplay.places import schemas_dir
+from mqreplay.machine.places import schemas_dir
+from mqreplay.words.errors import ContractError
 
 DATA = Path(__file__).parent / "data"
 SHIPPED = load_contracts()

@@ -12,16 +12,15 @@ import pytest
 from deltalake import DeltaTable
 
 from everything_table import TABLE
-from mqreplay.errors import InputError
 from mqreplay.lake import table_files
 from mqreplay.lake.delta_table import UnreadableLog
-from mqreplay.lake.files import files_of, joined
+from mqreplay.lake.files import files_of, joined, read_json, write_json
 from mqreplay.lake.journal import JOURNAL, Journal
 from mqreplay.lake.maintenance import compact, removable_files, remove_unused, small_files
 from mqreplay.lake.row_filter import RowFilter
-from mqreplay.lake.small_file import read_json, write_json
-from mqreplay.lake.table_versions import FILE, DamagedTable
+from mqreplay.lake.table_versions import VERSIONS_FILE, DamagedTable
 from mqreplay.lake.warehouse import Warehouse
+from mqreplay.words.errors import InputError
 
 ALL = RowFilter("c")
 
@@ -124,7 +123,7 @@ def test_versions_of_other_programs_and_a_dropped_table_are_read(warehouse, tabl
 
 @pytest.mark.parametrize("content", ["", "{}", '{"tables": 1}', "[]", '{"tables": {"silver.everything": [0, "x"]}}'])
 def test_a_damaged_list_of_versions_is_ignored_and_made_again(warehouse, table, rows, read_again, content) -> None:
-    Path(warehouse.root, FILE).write_text(content)
+    Path(warehouse.root, VERSIONS_FILE).write_text(content)
     assert read_again() == [1, 2]
     Warehouse(warehouse.root, warehouse.contracts).replace_rows(TABLE, rows({"id": 3, "cluster": "d"}), None)
     commits(table)[-1].unlink()
@@ -202,7 +201,7 @@ def test_a_changed_digit_in_a_journal_is_refused(warehouse, table, contracts, re
 
 
 def test_a_journal_of_an_older_version_has_no_checksum(warehouse, table, contracts, read_again) -> None:
-    Path(warehouse.root, FILE).unlink()
+    Path(warehouse.root, VERSIONS_FILE).unlink()
     Path(warehouse.root, JOURNAL).write_text(json.dumps({"name": "test", "versions": {TABLE: 2}}))
     Journal(Warehouse(warehouse.root, contracts)).recover(print)
     assert read_again() == [1]

@@ -17,12 +17,12 @@ from pyspark.errors import PySparkException
 
 from everything_table import TABLE, ids, ids_of_spark, log_of, table_of
 from made_warehouse import live_files
-from mqreplay.errors import ContractError, InputError
-from mqreplay.lake.contract import PROPERTIES
+from mqreplay.lake.delta_table import COMMITTED_BY
 from mqreplay.lake.duckdb_database import Database
 from mqreplay.lake.row_filter import RowFilter
-from mqreplay.lake.sql import quoted
+from mqreplay.lake.sql import literal
 from mqreplay.lake.warehouse import Warehouse
+from mqreplay.words.errors import ContractError, InputError
 
 ALL = RowFilter("c")
 Refused = (PySparkException, Py4JJavaError)
@@ -72,6 +72,11 @@ def test_spark_knows_the_contract_and_reads_every_type(spark, warehouse, rows) -
     history = spark.sql(f"DESCRIBE HISTORY {table_of(warehouse)}").collect()
     assert [h.operation for h in history] == ["WRITE", "WRITE", "ADD CONSTRAINT", "CREATE TABLE"]
     assert [h.version for h in history] == [3, 2, 1, 0]
+    said = f"{COMMITTED_BY}: 1 rows in 1 files added, 0 rows in 0 files removed"
+    assert [h.userMetadata for h in history] == [said, said, COMMITTED_BY, COMMITTED_BY]
+    warehouse.replace_rows(TABLE, rows({"id": 3}), ALL)
+    last = spark.sql(f"DESCRIBE HISTORY {table_of(warehouse)} LIMIT 1").collect()[0]
+    assert last.userMetadata == f"{COMMITTED_BY}: 1 rows in 1 files added, 2 rows in 2 files removed"
 
 
 def test_a_table_is_what_the_ddl_of_its_contract_makes(spark, warehouse, contracts) -> None:
@@ -79,12 +84,12 @@ def test_a_table_is_what_the_ddl_of_its_contract_makes(spark, warehouse, contrac
     by_ddl = Warehouse(f"{warehouse.root}-by-ddl", contracts)
     contract = contracts[TABLE]
     columns = ", ".join(
-        f"`{c.name}` {c.type}{'' if c.nullable else ' NOT NULL'} COMMENT {quoted(c.comment)}" for c in contract.columns
+        f"`{c.name}` {c.type}{'' if c.nullable else ' NOT NULL'} COMMENT {literal(c.comment)}" for c in contract.columns
     )
-    properties = ", ".join(f"{quoted(k)} = {quoted(v)}" for k, v in PROPERTIES.items())
+    properties = ", ".join(f"{literal(k)} = {literal(v)}" for k, v in contract.properties.items())
     spark.sql(
         f"CREATE TABLE {table_of(by_ddl)} ({columns}) USING delta PARTITIONED BY ({', '.join(contract.partitioned_by)})"
-        f" COMMENT {quoted(contract.description)} TBLPROPERTIES ({properties})"
+        f" COMMENT {literal(contract.description)} TBLPROPERTIES ({properties})"
     )
     for name, condition in contract.checks.items():
         spark.sql(f"ALTER TABLE {table_of(by_ddl)} ADD CONSTRAINT {name} CHECK ({condition})")
@@ -93,10 +98,27 @@ def test_a_table_is_what_the_ddl_of_its_contract_makes(spark, warehouse, contrac
         fields = DeltaTable(one.location(TABLE)).schema().to_json()
         found = detail(spark, one)
         protocol = found.minReaderVersion, found.minWriterVersion, sorted(found.tableFeatures)
-        set_here = {key: value for key, value in found.properties.items() if key in PROPERTIES or "constraints" in key}
+        set_here = {
+            key: value for key, value in found.properties.items() if key in contract.properties or "constraints" in key
+        }
         return fields, found.description, found.partitionColumns, set_here, protocol
 
     assert described(warehouse) == described(by_ddl)
+
+
+def test_spark_skips_files_by_a_range_of_instants(spark, warehouse, rows) -> None:
+    """The log has bounds of instants, of both writers of a table: a range of them needs few files, and ZORDER works."""
+    warehouse.replace_rows(TABLE, [], None)
+    table = spark.read.format("delta").load(warehouse.location(TABLE))
+    for hour in (1, 2, 3):
+        warehouse.replace_rows(TABLE, rows({"id": hour, "at": rows({})[0][5].replace(hour=hour)}), None)
+    by_spark = table.where("id = 3").selectExpr("* EXCEPT (at)", "at + INTERVAL 1 HOUR AS at")
+    by_spark.write.format("delta").mode("append").save(warehouse.location(TABLE))
+    of_hour = table.where("at >= TIMESTAMP'2026-01-02 04:00:00Z'")
+    assert len(table.inputFiles()) == 4
+    assert (len(of_hour.inputFiles()), of_hour.count()) == (1, 1)
+    spark.sql(f"OPTIMIZE {table_of(warehouse)} ZORDER BY (at)")
+    assert ids(warehouse) == [1, 2, 3, 3]
 
 
 def test_spark_skips_files_of_other_partitions(spark, warehouse, rows) -> None:

@@ -7,10 +7,10 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from mqreplay.errors import InputError
 from mqreplay.lake.contract import load_contracts
 from mqreplay.lake.duckdb_database import Database, literal
 from mqreplay.lake.duckdb_statement import read_duckdb_statement
+from mqreplay.words.errors import InputError
 
 T = "gold.finding"
 READS = [

@@ -9,10 +9,10 @@ from pathlib import Path
 import pyspark
 import pytest
 
-from mqreplay.errors import MqreplayError
 from mqreplay.lake import jars
 from mqreplay.lake.session import build_session
 from mqreplay.settings import SparkSettings
+from mqreplay.words.errors import MqreplayError
 
 REQUIREMENTS = Path(__file__).parents[2] / "requirements"
 LOCKS = [REQUIREMENTS / "runtime.txt", *REQUIREMENTS.glob("spark-*.txt")]

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from mqreplay.errors import InputError
 from mqreplay.lake import java_process
 from mqreplay.lake.java_process import check_java_names
 from mqreplay.lake.scratch import MARKER, scratch
 from mqreplay.lake.session import AUTHENTICATE, LOCAL_DIR, _one_process, _user_sets
+from mqreplay.words.errors import InputError
 
 STREAM_REQUEST = 6  # of the types of Spark's messages between its processes
 

@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 from everything_table import TABLE
-from mqreplay.errors import InputError
 from mqreplay.lake.journal import JOURNAL, OLD_MARK, Journal, interrupted_run
 from mqreplay.lake.lock import warehouse_lock
 from mqreplay.lake.maintenance import remove_unused
 from mqreplay.lake.row_filter import RowFilter
 from mqreplay.lake.warehouse import Warehouse
+from mqreplay.words.errors import InputError
 
 ALL = RowFilter("c")
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from mqreplay.cli import command_line as cli
-from mqreplay.errors import InputError
 from mqreplay.lake.local_folder import check_folders, folder
-from mqreplay.local_files import check_on_disk, local_folder, output_folder
+from mqreplay.machine.local_files import check_on_disk, local_folder, output_folder
+from mqreplay.words.errors import InputError
 
 UNKNOWN = ["file:///x", "file:/x", "dbfs:/x", "viewfs:/x"]
 
@@ -144,7 +144,7 @@ def test_spark_submit_with_another_character_set_is_refused(path: str, monkeypat
         ["validate", "--warehouse", "file:///w"],
         ["sql", "SELECT 1", "--warehouse", "hdfs:///w"],
         ["explain", "f", "--warehouse", "dbfs:/w"],
-        ["unpack", "x.pcap", "--out", "gs://b/night"],
+        ["import", "x.pcap", "--out", "gs://b/night"],
         ["ingest", "night", "--warehouse", "night/w"],
     ],
     ids=lambda arguments: " ".join(arguments),
@@ -173,5 +173,5 @@ def test_recordings_are_made_in_local_folders(tmp_path):
         output_folder("s3://b/x")
     assert output_folder(str(tmp_path)) == tmp_path
     check_on_disk([str(tmp_path), "a:b"], "import")
-    with pytest.raises(InputError, match=r"unpack reads files of this machine: copy hdfs://h/x to a local folder"):
-        check_on_disk([str(tmp_path), "hdfs://h/x"], "unpack")
+    with pytest.raises(InputError, match=r"import reads files of this machine: copy hdfs://h/x to a local folder"):
+        check_on_disk([str(tmp_path), "hdfs://h/x"], "import")

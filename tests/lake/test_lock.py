@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from mqreplay.errors import InputError, WarehouseLocked
 from mqreplay.lake import lock
 from mqreplay.lake.lock import LOCK_FILE, warehouse_lock
+from mqreplay.words.errors import InputError, WarehouseLocked
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -1,18 +1,17 @@
-"""`mqreplay register`: each table under its name, for folders of any name."""
+"""`mqreplay tables --sql`: each table under its name, for folders of any name."""
 
 from __future__ import annotations
 
-import io
 import re
 from pathlib import Path
 
 import pytest
 
 from made_warehouse import made_warehouse
-from mqreplay.cli.register_command import print_registration
-from mqreplay.errors import InputError
+from mqreplay.cli.command_line import main
 from mqreplay.lake.registration import CatalogNames, identifier, literal, registration
 from mqreplay.lake.warehouse import Warehouse
+from mqreplay.words.errors import InputError
 from tests_shared import tables
 
 HOSTILE = "it's a `night`; ${env:HOME} --x 日本 \U0001f600"
@@ -70,9 +69,18 @@ def test_names_that_a_metastore_refuses_are_refused(name: str) -> None:
         identifier(name)
 
 
-def test_a_folder_that_is_no_warehouse_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="does not exist"):
-        print_registration(str(tmp_path / "none"), None, "", "s3a", io.StringIO())
+def test_a_folder_that_is_no_warehouse_is_refused(tmp_path: Path, capsys) -> None:
+    assert main(["tables", "--sql", "--warehouse", str(tmp_path / "none")]) == 2
+    assert "does not exist" in capsys.readouterr().err
+
+
+def test_options_that_do_not_fit_are_refused(tmp_path: Path, capsys) -> None:
+    made_warehouse(tmp_path, ROWS)
+    for options in (["--prefix", "orders_"], ["--s3-scheme", "s3"], ["--sql", "gold.judgement"]):
+        assert main(["tables", *options, "--warehouse", str(tmp_path)]) == 2
+        assert "--sql" in capsys.readouterr().err
+    assert main(["tables", "--sql", "--prefix", "orders_", "--warehouse", str(tmp_path)]) == 0
+    assert "orders_gold" in capsys.readouterr().out
 
 
 def test_a_literal_has_no_control_character() -> None:

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from mqreplay.errors import InputError
 from mqreplay.lake import scratch as module
 from mqreplay.lake.scratch import MARKER, PARTS, remove_dead, scratch
+from mqreplay.words.errors import InputError
 
 LIB = Path(__file__).parents[2] / "lib"
 MINE = f"mqreplay-{os.getuid()}-"

@@ -79,6 +79,16 @@ def test_plans_of_few_rows_are_run_otherwise(spark, small) -> None:
     assert [session.conf.get(name) for name, *_ in RUNNING] == [few if small else many for _, few, many in RUNNING]
 
 
+def test_plans_are_as_the_user_set_them(spark) -> None:
+    session = spark.newSession()
+    session.conf.set("spark.sql.shuffle.partitions", "7")
+    kept = {"spark.sql.shuffle.partitions": "7"}
+    assert [fit_plans(session, small=small) for small in (True, False)] == [kept, kept]
+    assert session.conf.get("spark.sql.shuffle.partitions") == "7"
+    assert session.conf.get("spark.sql.adaptive.enabled") == "true"
+
+
+@pytest.mark.long
 def test_what_spark_submit_was_told_of_executors_java_stands(tmp_path: Path) -> None:
     script = tmp_path / "job.py"
     script.write_text(

@@ -9,8 +9,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
-from mqreplay.errors import InputError
-from mqreplay.lake.sql import quoted
+from mqreplay.lake.sql import literal
+from mqreplay.words.errors import InputError
 
 HOSTILE = [
     "",
@@ -35,7 +35,7 @@ TEXTS = st.lists(st.text(max_size=30) | st.text("\\'\"%_$u0{}x\n", max_size=12),
 @given(texts=TEXTS)
 def test_every_text_is_itself_in_a_query(spark: SparkSession, texts: list[str]) -> None:
     texts = [*HOSTILE, *texts]
-    (row,) = spark.sql(f"SELECT array({', '.join(map(quoted, texts))}) AS texts").collect()
+    (row,) = spark.sql(f"SELECT array({', '.join(map(literal, texts))}) AS texts").collect()
     assert list(row.texts) == texts
 
 
@@ -44,7 +44,7 @@ def test_predicate_of_hostile_names_replaces_their_rows_and_no_others(spark: Spa
     rows = spark.createDataFrame([(name, 1) for name in [*names, "other"]], "name STRING, n INT").coalesce(1)
     rows.write.format("delta").save(place)
     again = spark.createDataFrame([(name, 2) for name in names], "name STRING, n INT").coalesce(1)
-    predicate = f"name IN ({', '.join(map(quoted, names))})"
+    predicate = f"name IN ({', '.join(map(literal, names))})"
     again.write.format("delta").mode("overwrite").option("replaceWhere", predicate).save(place)
     found = {row.name: row.n for row in spark.read.format("delta").load(place).collect()}
     assert found == dict.fromkeys(names, 2) | {"other": 1}
@@ -52,5 +52,5 @@ def test_predicate_of_hostile_names_replaces_their_rows_and_no_others(spark: Spa
 
 def test_text_that_no_table_can_hold_is_refused() -> None:
     with pytest.raises(InputError, match=r"'a\\udce9' is not Unicode text") as error:
-        quoted("a\udce9")
+        literal("a\udce9")
     assert str(error.value).isascii()

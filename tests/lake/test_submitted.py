@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from mqreplay.errors import SettingsError
 from mqreplay.lake.submitted import DRIVER_MEMORY, MASTER, require_in_time
 from mqreplay.settings import SparkSettings
+from mqreplay.words.errors import SettingsError
 
 JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 

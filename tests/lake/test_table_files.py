@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 from deltalake import write_deltalake
 
-from mqreplay.lake.column_types import arrow_schema
+from mqreplay.lake.contract import arrow_schema
 from mqreplay.lake.row_filter import RowFilter
 from mqreplay.lake.table_files import TableFiles, files_in, read_files, snapshot
 

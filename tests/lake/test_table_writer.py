@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
 import os
 from pathlib import Path
 from typing import Any
@@ -14,13 +15,13 @@ import pytest
 
 from everything_table import TABLE
 from made_warehouse import live_files
-from mqreplay.errors import ContractError
 from mqreplay.lake import table_writer as module
 from mqreplay.lake.contract import load_contracts
 from mqreplay.lake.journal import Journal
 from mqreplay.lake.maintenance import remove_unused
 from mqreplay.lake.row_filter import RowFilter
 from mqreplay.lake.table_writer import OPEN_FILES, TableWriter, WrittenFile, repeating
+from mqreplay.words.errors import ContractError
 
 ALL = RowFilter("c")
 DAY_US = 86_400_000_000
@@ -37,6 +38,26 @@ def batch(names, first_us=0):
 @pytest.fixture
 def writer(tmp_path):
     return TableWriter(str(tmp_path), SCHEMA, ("cluster", "day"), (("cluster", "c"),), "at", ("cluster", "name"))
+
+
+def test_the_stats_of_a_file_hold_its_rows(tmp_path):
+    """Bounds are rounded outwards; a column without values, with long texts, or with instants that no reader parses
+    has none."""
+    names = ("name", "at", "empty", "long", "late")
+    schema = pa.schema([("cluster", pa.string()), *SCHEMA.remove(0).remove(2), ("empty", pa.string())])
+    schema = schema.append(pa.field("long", pa.string())).append(pa.field("late", pa.timestamp("us", "UTC")))
+    writer = TableWriter(str(tmp_path), schema, ("cluster",), (("cluster", "c"),), bounded=names)
+    at = pa.array([1_500, -1, None], pa.int64()).cast(pa.timestamp("us", "UTC"))
+    late = pa.array([2**62] * 3, pa.int64()).cast(pa.timestamp("us", "UTC"))
+    columns = [["b", "é", "a"], at, [None] * 3, ["x" * 9_000] * 3, late]
+    arrays = [pa.array(column, field.type) for column, field in zip(columns, writer.asked, strict=True)]
+    [file] = writer.write([pa.RecordBatch.from_arrays(arrays, schema=writer.asked)])
+    assert json.loads(file.stats) == {
+        "numRecords": 3,
+        "minValues": {"name": "a", "at": "1969-12-31T23:59:59.999Z"},
+        "maxValues": {"name": "é", "at": "1970-01-01T00:00:00.002Z"},
+        "nullCount": {"name": 0, "at": 1, "empty": 3, "long": 0, "late": 0},
+    }
 
 
 def test_a_file_has_the_rows_of_one_partition(writer, tmp_path):
@@ -240,7 +261,7 @@ def test_rows_of_the_driver_are_written_as_frames_are(warehouse, rows, same_rows
 def test_words_and_small_numbers_have_dictionaries_and_what_names_a_row_has_none() -> None:
     def of(name: str) -> set[str]:
         contract = load_contracts()[name]
-        return set(repeating(contract.arrow_schema, {contract.alone, *contract.partitioned_by}))
+        return set(repeating(contract.arrow_schema, {contract.single_column_key, *contract.partitioned_by}))
 
     assert {"topic", "queue_id"} <= of("silver.pull")
     assert not {"cluster", "day", "record_id", "queue_offset", "request_ts"} & of("silver.pull")

@@ -11,12 +11,12 @@ import pytest
 
 from everything_table import TABLE
 from made_warehouse import live_files
-from mqreplay.errors import ContractError
 from mqreplay.lake.contract import Column
 from mqreplay.lake.journal import Journal
 from mqreplay.lake.row_filter import RowFilter
 from mqreplay.lake.table_files import snapshot
 from mqreplay.lake.warehouse import Warehouse
+from mqreplay.words.errors import ContractError
 
 ALL = RowFilter("c")
 FIRST, SECOND, THIRD = (dt.date(2026, 1, day) for day in (1, 2, 3))

@@ -14,6 +14,16 @@ FLOW = "flow control by count"
 
 # By literal, with {} for its fields. Each reason has all words of the literal.
 EXAMPLES = {
+    "flow control by {}{}{}": [f"{FLOW}, and no later observation of the queue"],
+    "by packets: {}": [f"by packets: {DOUBT}be in one that was not recorded: capture all brokers without a break"],
+    ", and the settings of the broker are not recorded": [
+        "it was revived 7 ms after its time, and the settings of the broker are not recorded"
+    ],
+    "1 queue is": ["1 queue is not held by the member that computed it for itself"],
+    "it for itself": ["1 queue is not held by the member that computed it for itself"],
+    "{} queues are": ["2 queues are not held by the member that computed them for itself"],
+    "them for itself": ["2 queues are not held by the member that computed them for itself"],
+    "{} not held by the member that computed {}": ["2 queues are not held by the member that computed them for itself"],
     "messages without a delivery may ": [
         "a SQL92 filter, and properties that are not known: messages without a delivery may have been filtered"
     ],
@@ -34,15 +44,13 @@ EXAMPLES = {
         f"{DELIVERED}, of every 7th offset of a queue, as logged; order is promised to orderly listeners only",
     ],
     "; order is promised to orderly listeners only": [f"{DELIVERED}; order is promised to orderly listeners only"],
-    ", but messages finished before the next observation": [
-        f"{FLOW}, but messages finished before the next observation"
-    ],
-    ", and messages were added before the next observation": [
+    "but messages finished before the next observation": [f"{FLOW}, but messages finished before the next observation"],
+    "and messages were added before the next observation": [
         f"{FLOW}, and messages were added before the next observation"
     ],
-    ", and no later observation of the queue": [f"{FLOW}, and no later observation of the queue"],
-    ": not more than the threshold and one pull": [f"{FLOW}: not more than the threshold and one pull"],
-    ": nothing was added until the next observation": [f"{FLOW}: nothing was added until the next observation"],
+    "and no later observation of the queue": [f"{FLOW}, and no later observation of the queue"],
+    "not more than the threshold and one pull": [f"{FLOW}: not more than the threshold and one pull"],
+    "nothing was added until the next observation": [f"{FLOW}: nothing was added until the next observation"],
     ", so the lag is not known": ["the end of 1 queue is not known, so the lag is not known"],
     "the end of {} is not known": ["the end of 3 queues is not known, so the lag is not known"],
     "the committed offset of {} is negative": [
@@ -51,25 +59,25 @@ EXAMPLES = {
     ],
     "the worst of {} with known lag": ["the worst of 1 queue with known lag", "the worst of 7 queues with known lag"],
     DOUBT: [f"by packets: {DOUBT}be in one that was not recorded: capture all brokers without a break"],
-    "{}{}be in one that was not recorded: capture all brokers without a break": [
+    "{}be in one that was not recorded: capture all brokers without a break": [
         f"by packets: {DOUBT}be in one that was not recorded: capture all brokers without a break"
     ],
-    "{}pulls have no recorded answer, {}be in it: capture without loss, with -s 0": [
+    "pulls have no recorded answer, {}be in it: capture without loss, with -s 0": [
         f"by packets: pulls have no recorded answer, {DOUBT}be in it: capture without loss, with -s 0"
     ],
-    "{}a client committed of which no pull is recorded, {}be its: capture all brokers' ports": [
+    "a client committed of which no pull is recorded, {}be its: capture all brokers' ports": [
         f"by packets: a client committed of which no pull is recorded, {DOUBT}be its: capture all brokers' ports"
     ],
-    "{}no commit tells how far the group came: messages may be pending": [
+    "no commit tells how far the group came: messages may be pending": [
         "by packets: no commit tells how far the group came: messages may be pending"
     ],
-    "{}no heartbeat tells what the group subscribed to: messages may not match it": [
+    "no heartbeat tells what the group subscribed to: messages may not match it": [
         "by packets: no heartbeat tells what the group subscribed to: messages may not match it"
     ],
-    "{}a SQL92 filter, and properties that are not known: messages may have been filtered": [
+    "a SQL92 filter, and properties that are not known: messages may have been filtered": [
         "by packets: a SQL92 filter, and properties that are not known: messages may have been filtered"
     ],
-    "{}the tags of messages are not known: import the capture again": [
+    "the tags of messages are not known: import the capture again": [
         "by packets: the tags of messages are not known: import the capture again"
     ],
     "; whether the retries of messages sent back succeeded is not known": [
@@ -153,10 +161,7 @@ EXAMPLES = {
         f"no broker lists a member of this group, although its offsets advance: if it uses a proxy, {PROXY}"
     ],
     PROXY: [f"no broker lists a member of this group, and no proxy answered: {PROXY}"],
-    "clients of the group lock their queues, and no request for it was recorded. Next time: {}, or import": [
-        "clients of the group lock their queues, and no request for it was recorded. Next time: capture the brokers'"
-        " ports with tcpdump and run `mqreplay import` on the capture, or import lock.log of each broker"
-    ],
+    "clients of the group lock their queues, and no request for it was recorded. Next time: {}, or import"
     " lock.log of each broker": [
         "clients of the group lock their queues, and no request for it was recorded. Next time: capture the brokers'"
         " ports with tcpdump and run `mqreplay import` on the capture, or import lock.log of each broker"
@@ -177,6 +182,7 @@ EXAMPLES = {
 NOT_REASONS = re.compile(
     r"[a-z_]+:? (?:TIMESTAMP|STRING|BIGINT)|STRUCT<|\(\?i\)|\\\[|^\{\} (?:at|of) \{\}$|^ at $|^ to \{\}$|^, and $"
     r"|^by packets: $|^subscription group(?: \[| no permission)|^the consumer group\[|^the consumer's .*(?: not|data$)"
+    r"|^CASE WHEN | IS NULL$|^two decisions have one table$|^no type follows from the name"
     r"|exist$|^parse the consumer|^The broker|^service not available now$|^create mapped file failed$"
     r"|^broker unable to service$"
     r"|^the message (?:is illegal|body)$|^Offset has been previously reset$|^the topic\[|^the broker\["

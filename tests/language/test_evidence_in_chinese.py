@@ -11,11 +11,11 @@ import pytest
 
 from each_case import for_each
 from language.chinese import ZH
-from mqreplay.cli.explanation import distance_text
+from mqreplay.answers.explanation import distance_text
 from mqreplay.report.evidence_groups import groups_of
-from mqreplay.report.evidence_values import LONGEST
+from mqreplay.report.evidence_values import LONGEST_VALUE
 from mqreplay.report.evidence_words import IN_WORDS, WHO, WORDINGS, Wording, alternatives, what, who
-from mqreplay.report.failover_words import NOT_SEEN, STEPS, timeline_lines
+from mqreplay.report.failover_words import NOT_SEEN, STEP_TEXTS, timeline_lines
 
 ENGLISH = re.compile(r"(?<![A-Za-z])[a-z]{2,}")  # a word, not a part of Broker or NameServer
 NIGHT = dt.datetime(2026, 11, 24, 2, 3, 4, tzinfo=dt.UTC)
@@ -91,7 +91,7 @@ def test_a_long_reason_is_translated_before_it_is_cut() -> None:
         "by packets: a client committed of which no pull is recorded, messages that no recorded answer to a pull has,"
         " and that the group passed, may be its: capture all brokers' ports"
     )
-    assert len(reason) > LONGEST
+    assert len(reason) > LONGEST_VALUE
     assert what(Wording("", ("{reason}",)), {"reason": reason}, ZH) == ZH.text(reason)
 
 
@@ -115,7 +115,7 @@ def test_groups_in_chinese() -> None:
     assert (group.text, group.count) == ("一致：另一个客户端持有锁", 2)
 
 
-@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize("step", STEP_TEXTS)
 @pytest.mark.parametrize("rows", [1, 3])
 def test_steps_of_a_failover_in_chinese(step: str, rows: int) -> None:
     for happened in (True, False) if step in NOT_SEEN else (True,):

@@ -4,25 +4,29 @@ from __future__ import annotations
 
 import datetime as dt
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
 
 from each_case import for_each
 from language.chinese import ZH, report, unknown
-from mqreplay.cli.explain import _watch_text
-from mqreplay.cli.explanation import Explanation
+from mqreplay.answers.explanation import Explanation
+from mqreplay.answers.open_findings import watch_note
 from mqreplay.core import pull_refusal
 from mqreplay.decisions import pull_refusals
 from mqreplay.evidence.messages import failed_sends
-from mqreplay.findings import duplicates, offsets, refused, sends
+from mqreplay.evidence.offsets.break_causes import HANDOVER, RESTART, UNKNOWN_CAUSE
+from mqreplay.evidence.offsets.offset_causes import COPIED
 from mqreplay.findings.kind import FindingKind
 from mqreplay.findings.known_issues import KnownIssue, known_issues
 from mqreplay.findings.registry import SHIPPED
-from mqreplay.night.watched_findings import watch_note
+from mqreplay.findings.texts import texts_of, written_summary
+from mqreplay.language.forms import Form
+from mqreplay.language.language import in_english
 from mqreplay.report.evidence_rows import EvidenceRows
-from mqreplay.report.known_issue import known_issue_text
-from mqreplay.report.next_step import advice_parts
+from mqreplay.report.next_step import advice_parts, known_issue_text
+from mqreplay.terminal.explanation import _watch_text
 
 COMMANDS = re.compile(r"`[^`]*`")
 NIGHT = dt.datetime(2026, 11, 24, 1, 2, 3, tzinfo=dt.UTC)
@@ -46,42 +50,70 @@ HOSTILE = [
 
 @for_each(SHIPPED.values())
 def test_a_kind_is_translated(kind: FindingKind) -> None:
-    texts = [kind.example, kind.advice, kind.rule, kind.meaning]
-    assert not (missing := unknown(texts)), report(missing)
-    for text in texts:
-        assert COMMANDS.findall(text) == COMMANDS.findall(ZH.text(text))
+    for part in ("meaning", "rule", "advice"):
+        english, chinese = kind.text(part), kind.text(part, "zh")
+        assert re.search("[\u4e00-\u9fff]", chinese)
+        assert COMMANDS.findall(english) == COMMANDS.findall(chinese)
     names = {"GROUP": "my group", "TOPIC": "t", "CLIENT_ID": "c", "FINDING": "f00"}
-    commands = [advice_parts(advice, names)[1::2] for advice in (kind.advice, ZH.text(kind.advice))]
+    commands = [advice_parts(kind.text("advice", lang), names)[1::2] for lang in ("en", "zh")]
     assert commands[0] == commands[1], "commands are filled in alike"
 
 
+@for_each(SHIPPED.values())
+def test_the_forms_of_a_kind_have_the_same_values(kind: FindingKind) -> None:
+    texts = texts_of(kind.name)
+    assert texts.has_form("summary", next(texts.names("summary")))
+    for part in ("summary", "advice"):
+        for name in texts.names(part):
+            english, chinese = (texts.form(part, name, lang) for lang in ("en", "zh"))
+            assert english.names == chinese.names
+    words = [texts.tables(lang) for lang in ("en", "zh")]
+    for table, of_english in words[0].items():
+        of_chinese = words[1][table]
+        if isinstance(of_english, Form):
+            assert isinstance(of_chinese, Form)
+            assert of_english.names == of_chinese.names
+        else:
+            assert not isinstance(of_chinese, Form)
+            assert of_english.keys() == of_chinese.keys()
+            assert all(re.search("[\u4e00-\u9fff]", text) for text in of_chinese.values())
+
+
 def test_what_is_added_to_a_summary_is_translated() -> None:
-    for kind in SHIPPED.values():
-        for added in ("1 message was delivered again.", "3 messages were delivered again."):
-            whole = f"{kind.example} {added} It began at 2026-11-23 22:10:00 UTC, see the day before."
-            assert not (missing := unknown([whole])), report(missing)
+    values = {"began_ts": "2026-11-23 22:10:00", "delivered_again": 3}
+    chinese, english = (written_summary("stuck_queue", values, words) for words in (ZH, in_english()))
+    assert chinese.endswith("开始于 2026-11-23 22:10:00 UTC，见前一天。有 3 条消息重复投递。")
+    assert english.endswith(
+        " It began at 2026-11-23 22:10:00 UTC, see the day before. 3 messages were delivered again."
+    )
 
 
 def test_each_reason_that_code_lists_is_translated() -> None:
     reasons = {
-        *duplicates.WHY.values(),
-        *offsets.CAUSE_TEXT.values(),
-        *sends.UNSAFE_WHY.values(),
         *failed_sends.MENDS,
         *(each.words for each in pull_refusal.REFUSALS.values()),
-        pull_refusals.OTHER,
+        pull_refusals.OTHER_REMARK,
     }
-    advice = {*refused.MENDS.values(), refused.ADVICE, *sends.MEND.values(), *sends.UNSAFE_MEND.values()}
-    missing = unknown({*reasons, *advice, sends.ADVICE, sends.WRITE_AGAIN})
-    assert not missing, report(missing)
+    assert not (missing := unknown(reasons)), report(missing)
 
 
-@pytest.mark.parametrize("cause", offsets.CAUSE_TEXT.values())
-def test_several_causes_of_a_rewind_are_translated(cause: str) -> None:
-    moved = "Group g on t: the offset of 4 queues went back by up to 41 messages (b/1: from 91 to 50), by "
-    for causes in (cause, f"{cause} and a commit by a client", f"an offset reset and {cause}"):
-        text = f"{moved}{causes}, sent from 10.0.0.1:1 and 10.0.0.2:2; about 161 messages delivered again."
-        assert not (missing := unknown([text])), report(missing)
+def words_of(kind: str, table: str) -> Mapping[str, str]:
+    words = texts_of(kind).tables("zh")[table]
+    assert not isinstance(words, Form)
+    return words
+
+
+def test_each_cause_has_words() -> None:
+    assert set(words_of("every_kind", "cause")) == {
+        *("reset", "refused_query", "client_commit", "set_from_outside"),
+        *(HANDOVER, RESTART, COPIED, UNKNOWN_CAUSE),
+    }
+    assert set(words_of("duplicate_delivery", "why")) == {
+        *("offset_rewind", "offset_reset", "offset_beyond_max", "consumer_lost"),
+        *("double_owned_queue", "strategy_conflict", "subscription_conflict", "broker_down"),
+    }
+    assert set(words_of("not_stored", "unsafe")) == set(failed_sends.UNSAFE)
+    assert set(failed_sends.MENDS.values()) - {"unknown"} <= set(texts_of("send_failed").names("advice"))
 
 
 @for_each(known_issues().issues)
@@ -125,35 +157,34 @@ def test_what_watch_says_is_translated() -> None:
 
 
 def test_values_are_kept() -> None:
-    summary = (
+    addresses = ["10.0.0.1:40312", "10.0.0.2:7"]
+    largest = {"broker_name": "sorter-n", "queue_id": 1, "old": 141, "new": 79}
+    values = {"consumer_group": "redirect", "topic": "address-change", "queues": 4, "back": 62, "ahead": 7}
+    values |= {"largest": largest, "addresses": addresses, "again": 240, "recorded": True}
+    assert written_summary("offset_reset", values, in_english()) == (
         "Group redirect on address-change: at least 4 queues reset, back by up to 62 messages, ahead by up to"
-        " 7 messages (sorter-n/1: from 141 to 79), started by 10.0.0.1:40312 and 10.0.0.2:7; at most 240 messages"
+        " 7 messages (sorter-n/1: from 141 to 79), started by 10.0.0.1:40312 and 10.0.0.2:7; at least 240 messages"
         " delivered again."
     )
-    text = ZH.text(summary)
-    for value in ("redirect", "address-change", "4", "62", "7", "sorter-n/1", "141", "79", "10.0.0.1:40312", "240"):
+    text = written_summary("offset_reset", values, ZH)
+    for value in ("redirect", "address-change", "4", "62", "7", "sorter-n/1", "141", "79", *addresses, "240"):
         assert value in text
-    assert ZH.knows(summary)
     assert not re.search(r"[a-z]{3,} [a-z]{3,}", text), "no English is left"
-    storm = ZH.text("Broker b did not work off 8 revive queues for 49 h: 1 checkpoint and acknowledgements waited.")
-    assert storm == "Broker b 有 49 小时没有处理完 8 个 revive 队列：1 个检查点和确认在等待。"
-    assert "115 天 3 小时" in ZH.text("Group g stood still on t in b/0 for 115 d 3 h, with up to 2 messages waiting.")
-    assert "2 小时 5 分钟" in ZH.text("Group g stood still on t in b/0 for 2 h 5 min, with up to 1 message waiting.")
+    lag = {"broker_name": "b", "queues": 8, "lasted_s": 49 * 3600, "behind": 1}
+    assert written_summary("revive_lag", lag, ZH).startswith(
+        "Broker b 有 2 天 1 小时没有处理完 8 个 revive 队列：1 个检查点和确认在等待。"
+    )
+    still = {"consumer_group": "g", "topic": "t", "places": [{"broker_name": "b", "queue_id": 0}], "waiting": 2}
+    assert "115 天 3 小时" in written_summary("stuck_queue", still | {"lasted_s": 9_946_800}, ZH)
+    assert "2 小时 5 分钟" in written_summary("stuck_queue", still | {"lasted_s": 7_500}, ZH)
 
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_name_stays_as_it_is(name: str) -> None:
-    texts = [
-        f"Client {name} of group g did not pull 2 queues of t (b/2, b/3), and had not dropped them.",
-        f"Group g received 275 messages of {name} more than once: its offsets had gone back.",
-        f"The master of {name} did not answer for 88 s; 132 pulls of 11 groups went to a slave instead.",
-        f"Consumer {name} of group g disappeared without unregistering while it held 2 queues: killed, crashed or"
-        " cut off.",
-        f"1 snapshot file of {name} was not whole and was ignored (a.json: torn).",
-    ]
-    for text in texts:
-        assert name in ZH.text(text)
-        assert ZH.knows(text) or ("; " in name and ZH.text(text) == text)
+    place = {"consumer_group": name, "topic": name, "broker_name": name, "client_id": name, "broker_id": 0}
+    for kind in ("pull_expired", "duplicate_delivery", "broker_down", "consumer_lost", "torn_snapshot"):
+        values = place | {"source_name": name, "pulls": 3}
+        assert all(name in written_summary(kind, values, words) for words in (in_english(), ZH))
 
 
 @pytest.mark.parametrize(

@@ -22,9 +22,9 @@ from mqreplay.decode.delay_offset import decode_delay_offset
 from mqreplay.decode.jsonl import read_object
 from mqreplay.decode.kinds import KINDS
 from mqreplay.decode.polled_offsets import decode_polled_offsets
-from mqreplay.errors import DecodeError, UnreadableInput
-from mqreplay.ingest import lines, polled, snapshot_file_rows
+from mqreplay.ingest import lines, polled, snapshot_rows
 from mqreplay.ingest.recording import NOT_READ
+from mqreplay.words.errors import DecodeError, UnreadableInput
 
 PACKAGES = (decode, ingest)
 FOLDERS = {package: Path(str(package.__path__[0])) for package in PACKAGES}
@@ -44,6 +44,7 @@ VALUES = {
     "words": ["a whole number"],
     "what": ["the offset table", "the queues of 'orders@pay'"],
     "code": ["bad_number"],
+    "twice.format(key)": ["'a' is there twice: two files are mixed", "'a' is twice in one line"],
     "queue": ["MessageQueue(topic='t', broker_name='b', queue_id=7)"],
     "lines": ["line 7 is a change", "lines 7 to 9 are changes"],
     "reason": ["torn: the header is incomplete"],
@@ -62,7 +63,7 @@ REFUSALS = {"_damaged": 0, "self._end": 1, "self.refuse": 2, "self.reader.refuse
 ENGLISH = re.compile("[a-z]+ [a-z]+")
 VALUE = re.compile(r"\"[^\"]*\"|'[^']*'")
 QUOTED = "'a. B; c'"
-ADVICE = (*lines.ADVICE.values(), *snapshot_file_rows.ADVICE.values(), *polled.ADVICE.values())
+ADVICE = (*lines.ADVICE.values(), *snapshot_rows.ADVICE.values(), *polled.ADVICE.values())
 
 
 class Module:
@@ -178,10 +179,8 @@ def test_reasons_of_whole_files_are_translated() -> None:
 
 
 def test_advice_is_translated() -> None:
-    usual = [lines.USUAL_ADVICE, snapshot_file_rows.USUAL_ADVICE]
-    others = [
-        text for name in ("ledger", "brokers", "snapshot_file_rows") for text in _advice_of(f"mqreplay.ingest.{name}")
-    ]
+    usual = [lines.USUAL_ADVICE, snapshot_rows.USUAL_ADVICE]
+    others = [text for name in ("ledger", "brokers", "snapshot_rows") for text in _advice_of(f"mqreplay.ingest.{name}")]
     assert len(others) == 3
     assert unknown([*ADVICE, *usual, *others]) == []
 

@@ -11,11 +11,11 @@ from rich.cells import cell_len
 
 from language.chinese import ZH
 from mqreplay.cli.command_line import main
-from mqreplay.cli.estate_lines import padded
-from mqreplay.cli.terminal import print_outcome
 from mqreplay.findings.every import KINDS
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.report.evidence_rows import evidence_of
+from mqreplay.terminal.console import padded
+from mqreplay.terminal.outcome import print_outcome
 from night.made_nights import judged_night
 
 SENTENCE = re.compile(r"(?<![\w.#-])[a-z]+(?: [a-z]+){2,}(?![\w-])")
@@ -26,6 +26,7 @@ RAW = re.compile(
 )
 CONFIDENT = "置信度"
 RECORDINGS = ("polled-5.3.3", "outages-5.3.3", "resets-4.9.7")
+CHINESE = re.compile(r"[\u4e00-\u9fff]")
 FOUND = re.compile(r"^(?:严重|警告|提示) ")
 
 
@@ -92,6 +93,36 @@ def test_the_outcome_of_several_clusters(night: Any, capsys: pytest.CaptureFixtu
     assert len(lines) == len(night.outcomes)
 
 
+DAY = "2026-11-21"
+ANSWERS = (
+    ["at", "02:51:30"],
+    ["at", "02:51:30", "--group", "order-group"],
+    ["at", "02:48", "--to", "02:57"],
+    ["ready", "broker-a"],
+    ["ready", "broker-a", "--id", "1"],
+    ["ready", "broker-a", "--at", "02:52"],
+    ["compare", DAY, DAY],
+    *(["advise", f"{name}-group"] for name in ("order", "stuck", "mixalg", "pay-room", "bulk", "refund")),
+    ["whatif", "--consumers", "+2", "--group", "order-group"],
+    ["whatif", "--queues", "3", "--topic", "order-topic"],
+    ["whatif", "--set", "ratio=60", "--broker", "broker-a"],
+    ["whatif", "--lose-master", "broker-a", "--at", "02:45"],
+    ["whatif", "--reset-to", "02:45", "--group", "pay-group"],
+    ["whatif", "--drain", "--group", "bulk-group", "--at", "02:44"],
+)
+
+
+@pytest.mark.parametrize("command", ANSWERS, ids=" ".join)
+def test_answers(command: list[str], night: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    options = ["--cluster", "DefaultCluster", "--warehouse", night.root, "--lang", "zh"]
+    assert main([*command, *options]) in (0, 1)
+    out = capsys.readouterr().out
+    assert CHINESE.search(out)
+    assert english(out) == []
+    assert main([*command, *options, "--json"]) in (0, 1)
+    assert not CHINESE.search(capsys.readouterr().out), "tables are in English"
+
+
 def test_findings_as_a_table_and_for_other_programs(night: Any, capsys: pytest.CaptureFixture[str]) -> None:
     for form in ("md", "junit", "sarif"):
         assert main(["findings", "--warehouse", night.root, "--format", form, "--lang", "zh"]) == 0
@@ -139,6 +170,7 @@ def test_rows_of_the_sample_are_translated(night: Any) -> None:
 
 
 @pytest.mark.parametrize("recording", RECORDINGS)
+@pytest.mark.first_case
 def test_rows_of_a_recording_are_translated(recording: str) -> None:
     assert_translated(judged_night(recording).root)
 

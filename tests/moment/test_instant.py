@@ -7,8 +7,9 @@ import datetime as dt
 import pytest
 
 from made_warehouse import made_warehouse
-from mqreplay.errors import InputError
+from mqreplay.answers.findings import instant, last_recorded
 from mqreplay.moment.instant import Recorded, recorded
+from mqreplay.words.errors import InputError
 
 FIRST = dt.datetime(2026, 11, 20, 22, 0, tzinfo=dt.UTC)
 LAST = dt.datetime(2026, 11, 21, 3, 0, tzinfo=dt.UTC)
@@ -32,6 +33,14 @@ def night() -> Recorded:
 )
 def test_a_time_without_a_day_is_the_last_one(night, text, found):
     assert night.instant(text, "TIME") == dt.datetime.fromisoformat(found).replace(tzinfo=dt.UTC)
+
+
+@pytest.mark.parametrize("text", ["02:50", "2:50:00", "2026-11-21T02:50", "2026-11-21 02:50:00Z"])
+def test_findings_take_times_alike(text, tmp_path):
+    warehouse = made_warehouse(tmp_path, files("a", "b"))
+    expected = dt.datetime(2026, 11, 21, 2, 50, tzinfo=dt.UTC)
+    assert instant(text, "--since", last_recorded(warehouse)) == expected
+    assert instant(text, "--since", last_recorded(warehouse, ["b*"])) == expected
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,7 @@ import pytest
 from made_warehouse import made_warehouse
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.moment.instant import Recorded, recorded
-from mqreplay.moment.members import members_at
-from mqreplay.moment.queues import owners_at
+from mqreplay.moment.queues import members_at, owners_at
 from night.made_nights import CAPTURES, DATA, judged_night
 
 DAY = dt.date(2026, 11, 21)

@@ -9,7 +9,7 @@ import pytest
 
 from made_warehouse import made_warehouse
 from mqreplay.moment.instant import Recorded
-from mqreplay.moment.queues import ends_at
+from mqreplay.moment.offsets import ends_at
 
 AT = dt.datetime(2026, 11, 20, 2, 30, tzinfo=dt.UTC)
 PULL = {"topic": "t", "broker_name": "b", "broker_id": 0, "day": AT.date(), "min_offset": 0, "max_offset": 50}
@@ -39,3 +39,12 @@ def test_a_cold_read_states_no_end(tmp_path: Path, plug_in: str, ends: dict[int,
     recorded = Recorded(made_warehouse(tmp_path, tables), "c", AT - dt.timedelta(hours=1), AT)
     found = ends_at(recorded, AT)
     assert dict(found.select("queue_id", "end_offset").rows()) == ends
+
+
+def test_a_poll_of_a_group_states_ends_too(tmp_path: Path) -> None:
+    """`mqadmin consumerProgress` has them; findings read them, so `mqreplay at` does."""
+    polled = {"ts": AT - dt.timedelta(seconds=5), "broker_name": "b", "broker_id": 0, "consumer_group": "g"}
+    offsets = [{"broker_name": "b", "topic": "t", "queue_id": 3, "broker_offset": 70, "consumer_offset": 60}]
+    tables = {"silver.consume_stats": [polled | {"day": AT.date(), "record_id": "r", "offsets": offsets}]}
+    recorded = Recorded(made_warehouse(tmp_path, tables), "c", AT - dt.timedelta(hours=1), AT)
+    assert ends_at(recorded, AT).select("queue_id", "end_offset").rows() == [(3, 70)]

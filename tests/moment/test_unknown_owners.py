@@ -10,11 +10,11 @@ import polars as pl
 import pytest
 
 from made_warehouse import made_warehouse
+from mqreplay.answers.ready import readiness
+from mqreplay.answers.state import state_at
 from mqreplay.moment.instant import Recorded
 from mqreplay.moment.queues import queues_at
-from mqreplay.moment.ready import readiness
-from mqreplay.moment.state import state_at
-from mqreplay.moment.what_if_moment import lost_master
+from mqreplay.suppose.instants import lost_master
 
 AT = dt.datetime(2026, 11, 21, 2, 30, tzinfo=dt.UTC)
 DAY = AT.date()

@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
-from mqreplay.recording_files import RECORD_TABLES
+from mqreplay.decode.recording.files import RECORD_TABLES
 from night.cut import INSTANTS, jsonl_files
 
 POLLED = "consumerOffset.jsonl.gz"

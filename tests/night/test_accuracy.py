@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
+
 from mqreplay.findings.registry import SHIPPED
 from night.accuracy import PAGE, counted, page
 
 
+@pytest.mark.long
 def test_stated_confidence_is_at_most_what_the_nights_give() -> None:
     counts = counted()
     assert {kind: record.confidence for kind, record in SHIPPED.items() if record.confidence > counts[kind].most} == {}

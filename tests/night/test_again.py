@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mqreplay.places import conf_dir
+from mqreplay.machine.places import conf_dir
 from mqreplay.settings import load_settings
 from tests_shared import SAMPLE, files_of, run
 

@@ -5,17 +5,15 @@ from __future__ import annotations
 import gzip
 import shutil
 from collections import Counter
-from io import StringIO
 from pathlib import Path
 
 import polars as pl
 import pytest
 
+from importer.captures.small_captures import CAPTURE, NIGHT, import_captures
 from mqreplay.decode.kinds import KINDS
 from mqreplay.evidence.messages.deliveries import DONE
-from mqreplay.record.imports.captures.unpack import unpack
 from night.made_nights import JudgedNight, judge_folder, judged_night, truth_of
-from record.imports.captures.small_captures import CAPTURE, NIGHT
 
 NIGHTS = ("refusals-4.9.7", "refusals-5.3.3", "consumers-4.9.7", "consumers-5.3.3")
 Sums = dict[tuple[str, str], dict[str, int | None]]
@@ -38,6 +36,7 @@ def groups_of(name: str) -> dict[tuple[str, str], str]:
 
 
 @pytest.mark.parametrize("name", NIGHTS)
+@pytest.mark.first_case
 def test_a_capture_has_what_the_clients_of_the_night_counted(name: str) -> None:
     truth, audit = truth_of(name), audit_of(judged_night(name))
     stored = ("SEND_OK", "FLUSH_DISK_TIMEOUT", "FLUSH_SLAVE_TIMEOUT", "SLAVE_NOT_AVAILABLE")
@@ -59,8 +58,7 @@ def test_a_capture_has_what_the_clients_of_the_night_counted(name: str) -> None:
 
 
 def test_a_capture_alone_and_the_logs_of_the_same_minutes_agree(tmp_path: Path) -> None:
-    (tmp_path / "recording").mkdir()
-    unpack([str(CAPTURE)], str(tmp_path / "recording"), StringIO())
+    import_captures([CAPTURE], tmp_path / "recording")
     audit = audit_of(judge_folder(tmp_path))
     sent = logged(tmp_path / "recording", "sends").select("topic", "msg_id", "queue_offset")
     consumed = logged(NIGHT, "consume_log").filter(pl.col("status").is_in(DONE))
@@ -84,6 +82,7 @@ def logged(folder: Path, stem: str) -> pl.DataFrame:
     return pl.DataFrame([kind.decode(line) for line in text.splitlines()], infer_schema_length=None)
 
 
+@pytest.mark.long
 def test_with_the_logs_a_group_is_audited_by_logs(tmp_path: Path) -> None:
     """The sample has the logs of all groups: sends of its capture change nothing."""
     shutil.copytree(NIGHT, tmp_path / "recording", ignore=shutil.ignore_patterns("logs", "mqadmin", "*.pcap.gz"))
@@ -91,7 +90,7 @@ def test_with_the_logs_a_group_is_audited_by_logs(tmp_path: Path) -> None:
     without.mkdir()
     (tmp_path / "recording").rename(without / "recording")
     shutil.copytree(without / "recording", with_sends / "recording")
-    unpack([str(CAPTURE)], str(tmp_path / "unpacked"), StringIO())
+    import_captures([CAPTURE], tmp_path / "unpacked")
     shutil.copy(tmp_path / "unpacked" / "sends.jsonl.gz", with_sends / "recording")
     by = ["day", "consumer_group", "topic"]
     found, expected = (

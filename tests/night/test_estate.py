@@ -11,12 +11,12 @@ import pytest
 
 import mqreplay.cli.command_line as cli
 from estate_recordings import KINDS, copied, small_recording
-from mqreplay.errors import ContractError, InputError
 from mqreplay.lake.journal import JOURNAL
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.night import nightly, nightly_run
 from mqreplay.night.failures import Failure
 from mqreplay.settings import load_settings
+from mqreplay.words.errors import ContractError, InputError
 from tests_shared import assert_same_tables, run, table_at
 
 CLUSTERS = ("a", "b", "c")
@@ -71,6 +71,7 @@ def test_a_cluster_that_fails_is_rolled_back_and_the_others_are_done(
     assert_same_tables(root, whole)
 
 
+@pytest.mark.long
 def test_what_fails_in_ingest_is_left_out_of_the_steps_after_it(
     recordings: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -9,11 +9,11 @@ import polars as pl
 import pytest
 from deltalake import DeltaTable
 
-from mqreplay.cli.explain import print_explanation
-from mqreplay.cli.explanation import explanation_of
-from mqreplay.errors import InputError
+from mqreplay.answers.explanation import explain
+from mqreplay.answers.whole_evidence import with_whole_evidence
+from mqreplay.cli.findings_command import print_explanation
 from mqreplay.lake.warehouse import Warehouse
-from mqreplay.night.whole_evidence import with_whole_evidence
+from mqreplay.words.errors import InputError
 
 
 def findings_of(root: str) -> list[dict]:
@@ -69,7 +69,7 @@ def test_a_story_has_rows_in_time_order_and_the_decisions(night, kind):
     found = night.table("gold.finding", "DefaultCluster").filter(kind=kind)
     if kind != "stuck_queue":  # follows from a listener that did not finish
         found = found.filter(pl.col("severity") != "info")
-    explanation = explanation_of(warehouse, found["finding_id"][0][:10], None)
+    explanation = explain(warehouse, found["finding_id"][0][:10], None)
     assert explanation.finding["kind"] == kind
     assert explanation.evidence.rows
     times = [row.ts for row in explanation.evidence.rows if row.ts]

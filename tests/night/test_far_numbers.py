@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from mqreplay.recording_files import RECORD_TABLES
+from mqreplay.decode.recording.files import RECORD_TABLES
 from mqreplay.settings import load_settings
 from night.cut import cut, first_instant
 from tests_shared import SAMPLE, run

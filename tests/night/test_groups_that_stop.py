@@ -5,8 +5,8 @@ from __future__ import annotations
 import datetime as dt
 from typing import Any
 
+from mqreplay.answers.outcome import outcome_of
 from mqreplay.lake.warehouse import Warehouse
-from mqreplay.night.outcome import outcome_of
 from night.made_nights import judged_night
 from tests_shared import rows_at
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from mqreplay.record.imports.import_command import import_evidence
+from importer.captures.hooked_nights import NIGHTS, unpacked
+from mqreplay.importer.import_command import import_evidence
 from night.made_nights import judge_folder
-from record.imports.captures.hooked_nights import NIGHTS, unpacked
 
 PULLS = {"hooked-4.9.7": 1225, "hooked-5.3.3": 1491}
 ANSWERS = {
@@ -20,6 +20,7 @@ ANSWERS = {
 
 
 @pytest.mark.parametrize("name", NIGHTS)
+@pytest.mark.first_case
 def test_answers_to_pulls_differ_from_no_rule(name: str, tmp_path: Path) -> None:
     """Of 5.3.3, eight answers to a reset differed before: clients' logs lack the broker's remark, OFFSET_RESET."""
     night = unpacked(name, tmp_path / name)

@@ -18,14 +18,14 @@ from deltalake import DeltaTable
 from polars.testing import assert_frame_equal
 
 from mqreplay.cli import command_line as cli
-from mqreplay.errors import InputError
 from mqreplay.lake.contract import load_contracts
 from mqreplay.lake.journal import interrupted_run
 from mqreplay.lake.warehouse import Warehouse
+from mqreplay.machine.places import conf_dir
 from mqreplay.night.maintain import Maintained, maintain
-from mqreplay.places import conf_dir
 from mqreplay.quality.expectations.rows_conserved import COUNTED_BY_RECORD, KINDS_OF_TABLE
 from mqreplay.settings import LocalSettings, Settings, load_settings
+from mqreplay.words.errors import InputError
 from night.cut import cut, jsonl_files, shifted
 from night.later import DAY_MS
 from night.over_midnight import days_of_nights, make_nights
@@ -101,7 +101,7 @@ def assert_same_since(root: Path, other: Path, first: dt.date) -> None:
     assert set(tables(str(root))) - set(LEDGERS) == set(tables(str(other))) - set(LEDGERS)
     for name in set(tables(str(root))) - set(LEDGERS):
         found = [table_at(place, name).drop(RUN, strict=False) for place in (root, other)]
-        if load_contracts()[name].by_day or name == "gold.validation_result":
+        if load_contracts()[name].is_partitioned_by_day or name == "gold.validation_result":
             found = [rows.filter(pl.col("day").is_null() | (pl.col("day") >= first)) for rows in found]
         assert_frame_equal(*found, check_row_order=False, check_exact=True)
 
@@ -127,6 +127,7 @@ def test_the_next_night_gives_the_same_rows(keep, kept, next_night, nights, days
     assert_same_since(root, next_night, days[1])
 
 
+@pytest.mark.long
 def test_a_run_of_the_same_recordings_changes_nothing(kept, nights, days, settings) -> None:
     root = kept("silver=3d")
     run("validate", str(root), settings, lambda what: None)
@@ -158,6 +159,7 @@ def test_a_removed_day_stays_removed(kept, nights, days, settings, tmp_path) -> 
     assert_conserved(root)
 
 
+@pytest.mark.long
 def test_rows_of_a_slow_clock_are_not_taken_for_old_ones(kept, nights, days, settings, tmp_path) -> None:
     root, slow = kept("3d"), tmp_path / "slow"
     (client,) = table_at(root, "silver.pull")["client_id"].sort()[:1]
@@ -187,6 +189,7 @@ def test_files_that_are_gone_are_not_missed(kept, nights, days, settings, tmp_pa
         assert_frame_equal(old, new, check_row_order=False)
 
 
+@pytest.mark.long
 def test_other_settings_judge_only_days_whose_rows_are_kept(kept, days, settings) -> None:
     root = kept("silver=3d")
     near = dataclasses.replace(settings, findings=dataclasses.replace(settings.findings, idle_s=30))
@@ -198,6 +201,7 @@ def test_other_settings_judge_only_days_whose_rows_are_kept(kept, days, settings
     assert_frame_equal(now, judged, check_row_order=False)
 
 
+@pytest.mark.long
 def test_readers_work_on_days_whose_rows_are_gone(kept, days, settings, capsys) -> None:
     root = kept("silver=3d")
     run("report", str(root), settings, lambda what: None)
@@ -217,7 +221,7 @@ def test_readers_work_on_days_whose_rows_are_gone(kept, days, settings, capsys) 
     assert json.loads(capsys.readouterr().out)["silver_kept_from"] == str(days[1])
 
 
-@pytest.mark.parametrize("commits", [3, 25])
+@pytest.mark.parametrize("commits", [3, pytest.param(25, marks=pytest.mark.long)])
 def test_an_interrupted_removal_is_completed(commits, before, kept, settings, tmp_path, monkeypatch) -> None:
     root, made = tmp_path / "interrupted", []
     shutil.copytree(before, root)

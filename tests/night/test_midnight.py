@@ -9,9 +9,9 @@ import re
 import pytest
 
 from conftest import SAMPLE
+from mqreplay.answers.outcome import outcome_of
 from mqreplay.lake.warehouse import Warehouse
-from mqreplay.night.outcome import outcome_of
-from mqreplay.places import conf_dir
+from mqreplay.machine.places import conf_dir
 from mqreplay.settings import load_settings
 from night.cut import cut, first_instant
 from night.later import midnight_after, moved

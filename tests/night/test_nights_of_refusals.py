@@ -67,7 +67,7 @@ def test_nothing_else_is_an_alarm_and_nothing_differs(name: str) -> None:
 
 @pytest.mark.parametrize("name", NIGHTS)
 def test_few_sends_of_four_threads_are_undetermined(name: str) -> None:
-    """Without the threads a fifth of consumers' nights, and more of the others: see thread_turns.py."""
+    """Without the threads a fifth of consumers' nights, and more of the others: see send_outcomes.py."""
     of_sends = judged_night(name).table("gold.judgement").filter(decision="gold.send_attempt")
     counts = dict(of_sends.group_by("judgement").agg(pl.col("decisions").sum()).iter_rows())
     assert counts["undetermined"] < 0.06 * sum(counts.values())

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from import_shapes import SHAPES, Imported, import_shape, shape
-from mqreplay.night.outcome import Outcome
+from mqreplay.answers.outcome import Outcome
 from mqreplay.settings import load_settings
 from tests_shared import rows_at, run, tables
 
@@ -150,6 +150,7 @@ def test_a_drill_is_judged(judge):
 
 
 @shape("25-docker-compose-volumes")
+@pytest.mark.long
 def test_a_day_without_copies_is_not_stale(judge):
     """The logs are of June, the copies of November: no expectation of freshness fails."""
     done = judge(validated=True)
@@ -225,6 +226,7 @@ def check_reset(done: Night) -> None:
 
 
 @shape("43-rewind-in-client-log", "--time-zone", "+08:00")
+@pytest.mark.long
 def test_commits_that_went_back(judge):
     """apache/rocketmq#3066: no copy of the offsets, only the commits of a client."""
     done = judge("C", validated=True)

@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 from conftest import Night
+from mqreplay.answers.outcome import Outcome, outcome_of
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.night import nightly as nights
-from mqreplay.night.outcome import Outcome, outcome_of
 from mqreplay.settings import load_settings
 from tests_shared import assert_same_tables, files_of, run, unpack
 
@@ -161,6 +161,7 @@ def test_a_second_run_changes_no_file(polled: Night, recording: Path) -> None:
     assert again.outcomes[CLUSTER].findings == polled.outcomes[CLUSTER].findings
 
 
+@pytest.mark.long
 def test_a_recording_that_grows_gives_the_tables_of_one_run(polled: Night, recording: Path, tmp_path: Path) -> None:
     whole, root = tmp_path / "whole", str(tmp_path / "w")
     recording.rename(whole)  # tables name the recording's path: the growing one has the same

@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 
 from conftest import SAMPLE
-from mqreplay.places import conf_dir
+from mqreplay.machine.places import conf_dir
 from mqreplay.settings import load_settings
 from night.cut import cut, shifted
 from night.later import midnight_after, moved

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from mqreplay.cli.duckdb_query import duckdb_rows
+from mqreplay.answers.duckdb_query import duckdb_rows
 from tests_shared import ROOT
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")

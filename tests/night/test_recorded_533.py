@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import datetime as dt
 
+from mqreplay.answers.outcome import outcome_of
 from mqreplay.lake.warehouse import Warehouse
-from mqreplay.night.outcome import outcome_of
 from night.made_nights import judged_night
 from tests_shared import table_at
 
@@ -35,6 +35,7 @@ def test_a_quiet_night_alarms_nobody_and_all_of_it_is_judged():
         "gold.rebalance_round": {"agree": 2, "undetermined": 2},  # all clients stop at the end
         "gold.rebalance_step": {"agree": 258, "undetermined": 2},  # of broadcasting clients
         "gold.flow_control": {"agree": 774, "undetermined": 12},  # hooks do not record the thresholds of a client
+        "gold.offset_commit": {"agree": 1_205},
         "gold.committed_offset": {"agree": 944, "undetermined": 273},  # filters exclude all messages of some queues
         "gold.pull_batch": {"agree": 11_352},
         "gold.replication": {"agree": 156},

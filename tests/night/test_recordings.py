@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from mqreplay.errors import InputError
 from mqreplay.night.recordings import matching_recordings
+from mqreplay.words.errors import InputError
 
 FOLDERS = ("orders/2026-11-23", "orders/2026-11-24", "pay/2026-11-24", "pay/.hidden", "[odd]/2026-11-24")
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from made_warehouse import CLUSTER, made_warehouse
+from mqreplay.answers.outcome import outcome_of
 from mqreplay.cli.command_line import main
-from mqreplay.night.outcome import outcome_of
 from mqreplay.night.reported import Night, Reported
 from mqreplay.night.steps import Span
 from mqreplay.settings import load_settings
@@ -158,6 +158,7 @@ def nights(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     return bad, moved(plain, folder / "quiet", DAY_MS)
 
 
+@pytest.mark.long
 def test_a_quiet_night_does_not_fail_for_a_warning_of_the_night_before(
     nights: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from mqreplay.lake.remembered import Remembered
+from mqreplay.lake.result_cache import ResultCache
 from mqreplay.lake.row_filter import RowFilter
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.night.steps import (
@@ -203,9 +203,9 @@ def test_remembered_spans_are_those_that_were_read(warehouse: Warehouse) -> None
     """Digests rest on their text."""
     put(warehouse, FILES, file("a", at(FIRST, 1), at(FIRST, 2)), file("b", None, kind="brokers"))
     asked = spans("c", 60, TABLES)
-    read = Remembered(warehouse).rows(asked)
-    Remembered(warehouse).keep([asked])
-    assert sorted(map(str, Remembered(warehouse).rows(asked))) == sorted(map(str, read))
+    read = ResultCache(warehouse).rows(asked)
+    ResultCache(warehouse).keep([asked])
+    assert sorted(map(str, ResultCache(warehouse).rows(asked))) == sorted(map(str, read))
 
 
 def test_a_step_is_done_until_its_digest_changes_or_it_is_forgotten(warehouse: Warehouse) -> None:

@@ -15,8 +15,8 @@ from mqreplay.lake.contract import load_contracts
 from mqreplay.lake.ticker import Ticker
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.night.steps import Span
-from mqreplay.night.validation import TABLE, Validation
-from mqreplay.quality.scope import UNDATED
+from mqreplay.night.validation import VALIDATION_TABLE, Validation
+from mqreplay.quality import UNDATED
 from mqreplay.settings import load_settings
 from quality_rows import Folder, Row, at, change
 
@@ -27,7 +27,7 @@ TABLES = (
     "silver.pull",
     "silver.route",
     "silver.offset_checkpoint",
-    TABLE,
+    VALIDATION_TABLE,
 )
 NIGHT, NEXT = 0, 24 * 60  # minutes
 FIRST, SECOND, THIRD = (str(at(days * NEXT).date()) for days in range(3))
@@ -74,12 +74,18 @@ def kept(tmp_path: Path) -> Kept:
 
 
 def failed(warehouse: Kept) -> set[tuple[str, str, str]]:
-    rows = warehouse.read(TABLE).filter(~pl.col("passed")).select("day", "table_name", "expectation").collect().rows()
+    rows = (
+        warehouse.read(VALIDATION_TABLE)
+        .filter(~pl.col("passed"))
+        .select("day", "table_name", "expectation")
+        .collect()
+        .rows()
+    )
     return {(str(day or UNDATED), table, expectation.removeprefix("expect_")) for day, table, expectation in rows}
 
 
 def results(warehouse: Kept) -> set[tuple[Any, ...]]:
-    rows = warehouse.read(TABLE).select("day", "run_id", "table_name", "expectation", "arguments")
+    rows = warehouse.read(VALIDATION_TABLE).select("day", "run_id", "table_name", "expectation", "arguments")
     return set(rows.collect().rows())
 
 
@@ -139,7 +145,7 @@ def test_rows_lost_on_any_day_are_missed(kept: Kept, tmp_path: Path) -> None:
         "silver.pull": [pull(9), pull(NEXT + 9)],
     }
     kept.validated(tmp_path / "results", scopes=[SECOND, UNDATED])
-    lost = kept.read(TABLE).filter(~pl.col("passed") & pl.col("day").is_null()).collect()
+    lost = kept.read(VALIDATION_TABLE).filter(~pl.col("passed") & pl.col("day").is_null()).collect()
     row = lost.row(0, named=True)
     assert row["expectation"] == "expect_rows_conserved"
     problem = "its files (pull_log) gave 3 rows, it holds 2"

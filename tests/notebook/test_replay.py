@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import datetime as dt
+import doctest
+
 import polars as pl
 import pytest
 
 import mqreplay
+from mqreplay.answers import duckdb_query
 from mqreplay.cli.command_line import main
-from mqreplay.errors import InputError
+from mqreplay.words import errors
+from mqreplay.words.errors import InputError
 
 
 @pytest.fixture(scope="module")
@@ -24,6 +29,13 @@ def test_findings_are_those_of_the_command(replay, night, capsys):
     assert set(found.frame["cluster"]) == {"DefaultCluster"}
     assert len(replay.findings(kind="broker_down")) == 2
     assert str(replay.findings(since="2030-01-01")) == "No findings."
+
+
+def test_the_last_night_has_the_verdict_of_the_page(replay):
+    (last_night,) = replay.nights().value
+    assert last_night["level"] == "critical"
+    assert str(replay.nights()).startswith("DefaultCluster: 2 critical: the master of broker-a did not answer for 88 s")
+    assert "This recording cannot show: tries of sends" in str(replay.nights())
 
 
 def test_a_notebook_shows_findings_as_a_table(replay):
@@ -75,6 +87,80 @@ def test_what_was_and_what_would_have_been(replay):
     answer = replay.whatif(consumers=1, group="order-group")
     assert answer.value.prediction is not None
     assert "order-group" in str(answer)
+
+
+def test_the_answers_of_the_commands(replay, night, capsys):
+    days = ["2026-11-21", "2026-11-21"]
+    asked = {
+        "compare": (replay.compare(*days), days),
+        "ready": (replay.ready("broker-a", id=1), ["broker-a", "--id", "1"]),
+        "advise": (replay.advise("order-group"), ["order-group"]),
+    }
+    for command, (answer, words) in asked.items():
+        main([command, *words, "--cluster", "DefaultCluster", "--warehouse", night.root])
+        printed = " ".join(capsys.readouterr().out.partition("Page: ")[0].split())
+        assert " ".join(str(answer).split()) == printed.replace(
+            f" --cluster DefaultCluster --warehouse {night.root}", ""
+        ), command
+    assert asked["ready"][0].value.broker_id == 1
+    assert asked["compare"][0].value.counts["recurs"] > 0
+    assert asked["advise"][0].value.group == "order-group"
+
+
+def test_columns_without_values_have_types(replay):
+    query = (
+        "SELECT kind, from_ts, confidence, evidence_count AS n, [queue_id] AS ids, sum(queue_id) AS total, "
+        "NULL AS none FROM gold.finding WHERE kind = 'no such kind' GROUP BY ALL"
+    )
+    assert replay.sql(query).schema == {
+        **{"kind": pl.String, "from_ts": pl.Datetime("us"), "confidence": pl.Float64, "n": pl.Int64},
+        **{"ids": pl.List(pl.Int64), "total": pl.Int64, "none": pl.Null},
+    }
+    assert replay.sql("SELECT CAST(NULL AS TIMESTAMP) AS a, 1 AS b").schema == {"a": pl.Datetime("us"), "b": pl.Int64}
+    assert doctest.testmod(duckdb_query)[:2] == (0, 1)
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"consumers": "+1"}, "consumers needs group"),
+        ({"consumers": 1.5, "group": "order-group"}, r"consumers 1\.5 is no whole number; write it as \+2 or -1"),
+        ({"consumers": "one", "group": "order-group"}, "consumers 'one' is no whole number"),
+        ({"queues": "many", "topic": "order-topic"}, "queues 'many' is no whole number; write it as 8"),
+        ({}, "nothing is supposed; name a setting: set, consumers, queues, lose_master, reset_to or drain"),
+    ],
+)
+def test_mistakes_name_arguments(replay, options, says):
+    with pytest.raises(InputError, match=says):
+        replay.whatif(**options)
+
+
+def test_consumers_are_a_number_or_its_text(replay):
+    one, same = (replay.whatif(consumers=number, group="order-group") for number in (1, "+1"))
+    assert str(one) == str(same)
+
+
+def test_names_that_do_not_exist_are_answered_with_the_nearest_ones(replay):
+    with pytest.raises(InputError, match=r"did you mean order-group\?"):
+        replay.at("02:50", group="ordr-group")
+    with pytest.raises(InputError, match=r"did you mean broker-a\?"):
+        replay.ready("brokr-a")
+    with pytest.raises(InputError, match="severity 'bad' is none of info, warning, critical"):
+        replay.findings(severity="bad")
+    assert doctest.testmod(errors)[0] == 0
+
+
+def test_a_time_without_a_day(replay):
+    whole, short = (replay.findings(since=text).frame.height for text in ("2026-11-21T02:55", "02:55"))
+    assert 0 < whole == short < len(replay.findings())
+    instant = dt.datetime(2026, 11, 21, 2, 55, tzinfo=dt.UTC)
+    assert replay.findings(since=instant).frame.height == short
+    assert str(replay.at(instant)) == str(replay.at("02:55"))
+    assert str(replay.compare(instant.date(), instant.date())) == str(replay.compare("2026-11-21", "2026-11-21"))
+    with pytest.raises(InputError, match="time '250' is no instant"):
+        replay.at(250)
+    with pytest.raises(InputError, match=r"^limit is -1; give 0 or more rows$"):
+        replay.explain("7", limit=-1)
 
 
 def test_mistakes_are_errors(night, tmp_path):

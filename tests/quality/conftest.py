@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from mqreplay.lake.contract import load_contracts
+from mqreplay.quality import Scope
 from mqreplay.quality.great import Great
 from mqreplay.quality.result import ValidationRow, row_of
 from mqreplay.quality.run import judge, make_views
-from mqreplay.quality.scope import Scope
 from mqreplay.quality.tables import Tables
 from quality_rows import Folder, Row
 
@@ -42,7 +42,7 @@ class Judge:
         with Tables(folder, "c") as tables:
             great.read(tables)
             make_views(tables, contract)
-            found = judge(great, contract, PARAMETERS | parameters)
+            found = judge(great, tables, contract, PARAMETERS | parameters)
         return [row_of("c", Scope("a-run"), contract, rule, result) for rule, result in found]
 
     def __call__(self, table: str, rows: list[Row], **parameters: Any) -> dict[str, ValidationRow]:

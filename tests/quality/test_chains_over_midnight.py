@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from mqreplay.lake.contract import load_contracts
+from mqreplay.quality import Scope
 from mqreplay.quality.run import validate
-from mqreplay.quality.scope import Scope
 from quality_rows import Folder, Row, at, change
 
 CHANGES, KEPT = "silver.offset_change", "silver.offset_checkpoint"

@@ -11,10 +11,9 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from mqreplay.errors import ContractError
-from mqreplay.lake.column_types import arrow_schema
-from mqreplay.lake.contract import load_contracts
-from mqreplay.quality.conditions import duckdb_condition
+from mqreplay.lake.contract import arrow_schema, load_contracts
+from mqreplay.quality.suite import duckdb_condition
+from mqreplay.words.errors import ContractError
 from quality_rows import START
 
 CONTRACTS = load_contracts()

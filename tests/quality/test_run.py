@@ -12,9 +12,9 @@ import polars as pl
 import pytest
 
 from mqreplay.lake.contract import load_contracts
+from mqreplay.quality import Scope
 from mqreplay.quality.result import ValidationRow
 from mqreplay.quality.run import validate
-from mqreplay.quality.scope import Scope
 from mqreplay.quality.suite import UNIQUE
 from quality_rows import START, Folder, Row, at, change
 

@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 
 from each_case import for_each
-from mqreplay.errors import ContractError
 from mqreplay.lake.contract import Contract, load_contracts
 from mqreplay.quality.expectations.rows_conserved import KINDS_OF_TABLE
 from mqreplay.quality.suite import CHECK, NOT_NULL, UNIQUE, columns_needed, rules, suite
+from mqreplay.words.errors import ContractError
 
 CONTRACTS = load_contracts()
 

@@ -16,8 +16,8 @@ from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
+from mqreplay.cli.command import BAD_INPUT, DONE, FAILED
 from mqreplay.cli.command_line import main
-from mqreplay.cli.exit_status import BAD_INPUT, DONE, FAILED
 from mqreplay.lake import data_checksums, table_files, table_log
 from mqreplay.lake.journal import Journal
 from mqreplay.lake.warehouse import Warehouse

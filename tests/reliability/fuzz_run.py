@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 
-from mqreplay.errors import MqreplayError
+from mqreplay.words.errors import MqreplayError
 from reliability.fuzz_mutations import mutated
 
 MOST_SECONDS = 1.0

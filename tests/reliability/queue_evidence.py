@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 from mqreplay.decode.kinds import KINDS
-from mqreplay.evidence.offsets.queue_events import CHANGE, COMMIT, PULL, STATS, QueueEvents
+from mqreplay.evidence.offsets.queue_events import CHANGE_ROW, COMMIT_ROW, PULL_ROW, STATS_ROW, QueueEvents
 from mqreplay.ingest.diffs import Source
 from mqreplay.ingest.entries import Moves, SnapshotFile
 from mqreplay.ingest.lines import LineReader
@@ -74,7 +74,7 @@ def queue_events(lines: Mapping[str, list[Row]], changed: list[Row]) -> QueueEve
     known = {row["consumer_group"] for row in sent if row["error"] is None}
     events = chain(
         (_change(row, known) for row in changed),
-        (row | {"what": COMMIT, "at": row["ts"], "committed": row["commit_offset"], "counts": row["error"] is None}
+        (row | {"what": COMMIT_ROW, "at": row["ts"], "committed": row["commit_offset"], "counts": row["error"] is None}
          for row in sent),
         map(_pull, lines["pull_log"]),
         chain.from_iterable(map(_stats, lines["topic_stats"])),
@@ -84,19 +84,21 @@ def queue_events(lines: Mapping[str, list[Row]], changed: list[Row]) -> QueueEve
 
 def _change(row: Row, known: set[str]) -> Row:
     stands_in = row["broker_id"] == 0 and row["committed"] is not None and row["consumer_group"] not in known
-    return row | {"what": CHANGE, "counts": stands_in}
+    return row | {"what": CHANGE_ROW, "counts": stands_in}
 
 
 def _pull(row: Row) -> Row:
     answered = row["next_begin_offset"] if row["response_code"] is not None else None
     told = {"at": row["request_ts"], "also_at": row["response_ts"], "next_begin_offset": answered}
-    return row | told | {"what": PULL, "committed": row["commit_offset"] if (row["commit_offset"] or 0) > 0 else None}
+    return (
+        row | told | {"what": PULL_ROW, "committed": row["commit_offset"] if (row["commit_offset"] or 0) > 0 else None}
+    )
 
 
 def _stats(row: Row) -> Iterator[Row]:
     if row["broker_id"] == 0:
         for topic, broker_name, queue_id, low, high, _ in row["offsets"] or []:
-            ends = {"min_offset": low, "max_offset": high, "broker_id": 0, "at": row["ts"], "what": STATS}
+            ends = {"min_offset": low, "max_offset": high, "broker_id": 0, "at": row["ts"], "what": STATS_ROW}
             yield {"broker_name": broker_name, "topic": topic, "queue_id": queue_id} | ends
 
 

@@ -20,15 +20,14 @@ from typing import Any
 import polars as pl
 import pytest
 
-from mqreplay.core.client_clock import ClockSample
-from mqreplay.core.clock_span import LEAST, SURE_MS, ClockSpan, clock_spans
+from mqreplay.core.clock_span import LEAST, SURE_MS, ClockSample, ClockSpan, clock_spans
 from mqreplay.decisions import offset_continuity, queue_progress, status_windows
-from mqreplay.evidence.arrays.keys import KEY
 from mqreplay.evidence.client_clocks import clock_samples
 from mqreplay.evidence.offsets import standstills
 from mqreplay.evidence.offsets.queue_events import QueueEvents
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.settings import load_settings
+from mqreplay.words.keys import GROUP_QUEUE
 from night.cut import INSTANTS, cut, jsonl_files
 from queue_answers import slave_copies
 from reliability.queue_evidence import TOLD_OF_QUEUES, Row, changes, queue_events
@@ -77,7 +76,7 @@ def answers(events: QueueEvents, end_ms: int) -> dict[str, Counter[str]]:
     """
     rows = {
         "skips": offset_continuity.skips(events).to_pylist(),
-        "progress": queue_progress.progress(events).to_pylist(),
+        "progress": queue_progress.hourly_progress(events).to_pylist(),
         "slaves": slave_copies(events, {}, LIMITS.stale_slave_s * 1000).to_pylist(),
         "standing": [
             _named(row) | {"offset": span["offset"]}
@@ -97,7 +96,7 @@ def answers(events: QueueEvents, end_ms: int) -> dict[str, Counter[str]]:
 
 
 def _named(row: Row) -> Row:
-    return {name: row[name] for name in KEY}
+    return {name: row[name] for name in GROUP_QUEUE}
 
 
 def samples(events: QueueEvents) -> dict[str, list[ClockSample]]:

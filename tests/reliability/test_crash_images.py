@@ -31,7 +31,9 @@ ONE_MORE = 5  # one in so many images gets one more run, which must change nothi
 ROLLING_BACK = 30
 
 
-@pytest.mark.parametrize("scenario", [Scenario("ingest", 0), Scenario("ingest", 1)], ids=str)
+@pytest.mark.parametrize(
+    "scenario", [Scenario("ingest", 1), pytest.param(Scenario("ingest", 0), marks=pytest.mark.long)], ids=str
+)
 def test_kill_before_and_after_commits(
     library: Path, histories: dict[str, Histories], tmp_path: Path, scenario: Scenario
 ) -> None:

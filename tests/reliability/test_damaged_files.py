@@ -18,7 +18,6 @@ import pytest
 from ingest.arrow_schemas import schema_of
 from mqreplay.decode.brokers import decode_brokers
 from mqreplay.decode.kinds import KINDS
-from mqreplay.errors import DecodeError
 from mqreplay.ingest.diffs import Source
 from mqreplay.ingest.digests import KnownDigests
 from mqreplay.ingest.entries import Moves, SnapshotFile
@@ -28,6 +27,7 @@ from mqreplay.ingest.listing import find_recordings
 from mqreplay.ingest.manifest import NewFile
 from mqreplay.ingest.recording import RecordedFile
 from mqreplay.ingest.records import FileStats, decode_lines
+from mqreplay.words.errors import DecodeError
 from tests_shared import ROOT, SAMPLE
 
 NIGHT = SAMPLE / "orders-4.9.7"

@@ -11,14 +11,15 @@ import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures.process import BrokenProcessPool
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import mqreplay.cli.command_line as cli
 from made_warehouse import made_warehouse
-from mqreplay.crash import failure_of
-from mqreplay.errors import ContractError, DecodeError, InputError, InputErrors, WarehouseLocked
+from mqreplay.machine.crash import failure_of
+from mqreplay.words.errors import ContractError, DecodeError, InputError, InputErrors, WarehouseLocked
 from tests_shared import ROOT
 
 # As in a shell: Python keeps results in a buffer and writes them at the end.
@@ -55,14 +56,14 @@ def ends_with(error: BaseException, monkeypatch: pytest.MonkeyPatch, warehouse: 
     def fail(args: object) -> int:
         raise error
 
-    monkeypatch.setattr(cli, "_command", fail)
+    monkeypatch.setitem(cli.BY_NAME, "sql", replace(cli.BY_NAME["sql"], run=fail))
     return cli.main(["sql", "SELECT 1", "--warehouse", str(warehouse)])
 
 
 @pytest.mark.parametrize("kind", UNEXPECTED)
 def test_what_nobody_expected(kind: str, monkeypatch, capsys, tmp_path: Path) -> None:
     monkeypatch.setattr(
-        "mqreplay.crash.output_of_java", list
+        "mqreplay.machine.crash.output_of_java", list
     )  # other tests of this process may have made Java log errors
     assert ends_with(UNEXPECTED[kind], monkeypatch, tmp_path) == 4
     out, err = capsys.readouterr()
@@ -137,6 +138,7 @@ def test_no_secret_reaches_the_log(monkeypatch, capsys, tmp_path: Path) -> None:
 # A command that waits in order, and at its end waits for a thread: both can be stopped.
 WAITING = """
 import signal, sys, threading, time
+from dataclasses import replace
 signal.signal(signal.SIGINT, signal.default_int_handler)  # as in a shell's foreground
 import mqreplay.cli.command_line as cli
 
@@ -149,7 +151,7 @@ def wait(args):
         print("cleaning", flush=True)
         time.sleep(float(sys.argv[2]))
 
-cli._command = wait
+cli.BY_NAME["doctor"] = replace(cli.BY_NAME["doctor"], run=wait)
 sys.exit(cli.main(["doctor"], own_process=True))
 """
 

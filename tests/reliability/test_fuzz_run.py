@@ -7,7 +7,7 @@ import signal
 
 import pytest
 
-from mqreplay.errors import DecodeError
+from mqreplay.words.errors import DecodeError
 from reliability.fuzz_run import Target, fuzz
 
 SEEDS = (b'{"a":1}', b'{"b":[2,3]}')

@@ -14,12 +14,12 @@ from pathlib import Path
 import pytest
 
 from browser_page import Page, chromium
+from mqreplay.answers.page_path import file_name
 from mqreplay.cli.command_line import main
-from mqreplay.crash import crash_line
-from mqreplay.night.file_name import file_name
-from mqreplay.printable import csv_text, json_text, printable
+from mqreplay.machine.crash import crash_line
 from mqreplay.report.build import build_report
 from mqreplay.report.data import Listing
+from mqreplay.words.printable import csv_text, json_text, printable
 from reliability.hostile_names import COUNT, FORGED, hostile_names
 from report_data import data, evidence, finding, gap, offset_break, refused
 
@@ -49,7 +49,7 @@ def test_there_are_as_many_names_as_promised() -> None:
 
 @some_or_all
 @pytest.mark.parametrize(
-    "command", ["sql", "explain", "report", "ingest", "doctor", "unpack", "conf", "argument", "choice"]
+    "command", ["sql", "explain", "report", "ingest", "doctor", "import", "conf", "argument", "choice"]
 )
 def test_errors_on_the_command_line(
     names: list[str], command: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
@@ -63,7 +63,7 @@ def test_errors_on_the_command_line(
             "report": ["report", "--warehouse", str(tmp_path), "--conf", path],
             "ingest": ["ingest", path, "--warehouse", str(tmp_path / "w")],
             "doctor": ["doctor", path],
-            "unpack": ["unpack", path, "--out", str(tmp_path / "out")],
+            "import": ["import", path, "--out", str(tmp_path / "out")],
             "conf": ["doctor", "--conf", path],
             "argument": ["sql", "SELECT 1", "--warehouse", path, "--", name, name],
             "choice": ["sql", "SELECT 1", "--warehouse", path, f"--format=x{name}"],
@@ -137,8 +137,8 @@ def test_a_column_may_have_any_name(capsys: pytest.CaptureFixture[str]) -> None:
 
 @some_or_all
 def test_the_outcome_of_a_run(names: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    from mqreplay.cli.terminal import print_outcome
-    from mqreplay.night.outcome import Outcome
+    from mqreplay.answers.outcome import Outcome
+    from mqreplay.terminal.outcome import print_outcome
 
     for name in names:
         one = finding(kind=name, finding_id=name, summary=f"Group {name} lags.") | {
@@ -158,7 +158,7 @@ def test_the_outcome_of_a_run(names: list[str], capsys: pytest.CaptureFixture[st
 
 
 def test_the_progress_of_a_run() -> None:
-    from mqreplay.cli.terminal import Progress
+    from mqreplay.terminal.progress import Progress
 
     stream = io.StringIO()
     with Progress(stream) as progress:
@@ -170,10 +170,10 @@ def test_the_progress_of_a_run() -> None:
 
 @some_or_all
 def test_the_story_of_a_finding(names: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    from mqreplay.cli.explain import print_explained
-    from mqreplay.cli.explanation import Explanation, decision
+    from mqreplay.answers.explanation import Explanation, decision
     from mqreplay.report.evidence_rows import EvidenceRow, EvidenceRows
     from mqreplay.report.evidence_words import WORDINGS, what, who
+    from mqreplay.terminal.explanation import print_explained
 
     for name in names:
         one = finding(kind=name, summary=name, advice=f"mqadmin -g {name}")
@@ -183,7 +183,18 @@ def test_the_story_of_a_finding(names: list[str], capsys: pytest.CaptureFixture[
         wording = WORDINGS["gold.pull_route"]
         rows = [EvidenceRow("gold.pull_route", SINCE, who(row), what(wording, row), row)]
         decisions = [str(decision("gold.pull_route", row))]
-        explanation = Explanation(one, "a rule", "", EvidenceRows(rows, 1), decisions, [("02:00:00", name)], one, [one])
+        explanation = Explanation(
+            one,
+            "a rule",
+            "",
+            EvidenceRows(rows, 1),
+            decisions,
+            [("02:00:00", name)],
+            holders={name: [name]},
+            names={"GROUP": name},
+            cause=one,
+            effects=[one],
+        )
         print_explained(explanation, 50)
         assert_shows_only(capsys.readouterr().out)
 
@@ -317,12 +328,12 @@ def test_values_in_sql(spark, tmp_path: Path) -> None:
     from pyspark.sql import functions as F
 
     from mqreplay.cli.query import query
-    from mqreplay.lake.sql import quoted
+    from mqreplay.lake.sql import literal
     from mqreplay.settings import load_settings
 
     (tmp_path / "gold").mkdir()
     whole = [name.encode("utf-8", "replace").decode() for name in NAMES]  # Java has no lone surrogates to give back
-    values = ", ".join(f"({number}, {quoted(name)})" for number, name in enumerate(whole))
+    values = ", ".join(f"({number}, {literal(name)})" for number, name in enumerate(whole))
     found = query(str(tmp_path), f"SELECT * FROM VALUES {values} AS t(number, name) ORDER BY number", load_settings())
     assert [row["name"] for row in found.collect()] == whole
     bound = spark.createDataFrame([(name,) for name in whole], "name STRING")

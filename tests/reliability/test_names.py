@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from mqreplay.cli.explanation import explain
+from mqreplay.answers.explanation import explain
 from mqreplay.cli.query import query
-from mqreplay.errors import InputError
 from mqreplay.night.maintain import maintain
 from mqreplay.settings import load_settings
+from mqreplay.words.errors import InputError
 from tests_shared import run, table_rows
 
 MS = 1795229406000

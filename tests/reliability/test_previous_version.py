@@ -19,8 +19,8 @@ from typing import Any
 
 import pytest
 
-from mqreplay.errors import ContractError, InputError
 from mqreplay.settings import load_settings
+from mqreplay.words.errors import ContractError, InputError
 from tests_shared import files_of, rows_at, run, table_rows, tables, unpack
 
 KEPT = Path(__file__).parent / "data" / "warehouse-0.1.0.tar.xz"

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from mqreplay.errors import WarehouseLocked
+from mqreplay.words.errors import WarehouseLocked
 from reliability.crash_recovery import RECOVERIES, Scenario, wrong_after
 from reliability.file_faults import FileFaults, Operation
 from reliability.histories import Histories
@@ -33,12 +33,14 @@ LONG = 60
 LOCKED_S = 90  # what is left of a killed run gives the lock back by then
 
 
+@pytest.mark.long
 def test_kill_in_a_night(library: Path, histories: dict[str, Histories], tmp_path: Path) -> None:
     # Ctrl-C reaches the whole group.
     assert not killed_night(library, histories["nightly"], tmp_path, Scenario("nightly", 0), "same", SIGNALS[0], 700)
 
 
 @pytest.mark.parametrize("after_s", [0.05, 0.1])  # such a process has begun Python, and not yet its work
+@pytest.mark.first_case
 def test_interrupt_while_processes_of_the_pool_start(
     histories: dict[str, Histories], tmp_path: Path, after_s: float
 ) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from made_warehouse import made_warehouse
-from mqreplay.errors import InputError
+from mqreplay.words.errors import InputError
 from tests_shared import ROOT
 
 T = "gold.finding"

@@ -52,12 +52,12 @@ def test_any_write_fails(library: Path, histories: dict[str, Histories], tmp_pat
     assert not wrong
 
 
-def test_unpack_on_a_full_disk_keeps_no_file(library: Path, tmp_path: Path) -> None:
-    out = tmp_path / "recording"
+def test_import_on_a_full_disk_keeps_no_file(library: Path, tmp_path: Path) -> None:
+    out = tmp_path / "recordings"
     out.mkdir()
     layer = FileFaults(library, tmp_path / "layer", out)
     layer.fail(errno.ENOSPC, 20)
-    with started(tmp_path / "run", ["unpack", str(CAPTURE), "--out", str(out)], layer.environment) as run:
+    with started(tmp_path / "run", ["import", str(CAPTURE), "--out", str(out / "night")], layer.environment) as run:
         assert (run.wait(), layer.failed > 0) == (4, True)
         [said] = run.errors()
     assert said.startswith("mqreplay: the disk is full (OSError: [Errno 28] No space left on device")

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from mqreplay.cli.command_line import main
-from mqreplay.errors import SettingsError
 from mqreplay.lake.warehouse import Warehouse
-from mqreplay.replay.group_limits import group_limits
+from mqreplay.replay.day_findings import group_limits
 from mqreplay.settings import load_settings
+from mqreplay.words.errors import SettingsError
 from tests_shared import SAMPLE
 
 
@@ -53,6 +53,7 @@ def test_an_unknown_kind_ends_the_run_before_it_reads_anything(tmp_path, capsys)
     assert not root.exists()
 
 
+@pytest.mark.long
 def test_only_the_findings_of_the_group_change(tmp_path):
     words = ["nightly", str(SAMPLE / "bulk-5.3.3"), "--warehouse", str(tmp_path / "w"), "--engine", "local"]
     assert main([*words, "--cluster", "c"]) == 0

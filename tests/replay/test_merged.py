@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-from mqreplay.replay.merged import AT_ONCE, MergedEarly, merged
+from mqreplay.replay.task_results import FRAMES_AT_ONCE, MergedEarly, merged
 
 
 @dataclass(frozen=True)
@@ -48,12 +48,12 @@ def test_frames_of_other_columns_are_an_error() -> None:
         merged([result(1), other])
 
 
-@pytest.mark.parametrize("count", [1, AT_ONCE - 1, AT_ONCE, 3 * AT_ONCE + 1])
+@pytest.mark.parametrize("count", [1, FRAMES_AT_ONCE - 1, FRAMES_AT_ONCE, 3 * FRAMES_AT_ONCE + 1])
 def test_frames_merged_early_are_those_merged_at_the_end(count: int) -> None:
     frames = [pl.DataFrame({"name": ["a", "bc"[number % 2]], "n": [number, 1]}) for number in range(count)]
 
     def added_up(parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
-        assert len(parts) <= AT_ONCE
+        assert len(parts) <= FRAMES_AT_ONCE
         return pl.concat(parts).group_by("name").agg(pl.col("n").sum()).sort("name")
 
     early = MergedEarly(added_up)

@@ -5,26 +5,15 @@ from __future__ import annotations
 import pytest
 from selenium.webdriver.common.keys import Keys
 
-from browser_page import Page, chromium
+from browser_page import Page
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.report.build import build_report
 from mqreplay.report.data import Listing
 from mqreplay.report.pictures.finding_times import draw_finding_times
 from mqreplay.report.pictures.night import NightSpan, PictureData
-from report_data import BEGAN, HOSTILE, data, evidence, finding, judged, offset_break, unjudged
+from report_data import BEGAN, CHAIN, HOSTILE, data, evidence, finding, judged, offset_break, unjudged
 
 SIZES = [(1280, 900), (400, 800)]
-CHAIN = [
-    finding("aa01", severity="critical", kind="broker_down", consumer_group=None, topic=None, broker_name="broker-a"),
-    finding("bb02", follows_from="aa01", severity="info", consumer_group="order-group", summary="Delivered again."),
-    finding("cc03", consumer_group="pay-group", summary="Stood still.", from_ts=BEGAN.replace(minute=40), to_ts=None),
-    finding("dd04", severity="info", topic="ship-topic", summary="Had no queue."),
-]
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    yield from chromium(tmp_path_factory.mktemp("chromium"))
 
 
 @pytest.fixture(params=SIZES, ids=str)
@@ -270,14 +259,6 @@ def test_a_thousand_findings_and_ten_thousand_groups_stay_small_and_fast(browser
     assert_quiet_and_alone(page)
 
 
-@pytest.fixture(scope="module")
-def sample_html(night):
-    from mqreplay.lake.warehouse import Warehouse
-    from mqreplay.night.page import page_data
-
-    return build_report(page_data(Warehouse(night.root), "DefaultCluster"))
-
-
 def test_the_sample_night(night, sample_html, opened):
     page = opened(sample_html)
     outcome = night.outcomes["DefaultCluster"]
@@ -313,19 +294,3 @@ def test_every_picture_of_the_sample_is_drawn_and_its_marks_lead_to_findings(sam
     assert page.asks("location.hash") == f"#{target}"
     back = page.all(f"#{target} .seen a")[0]
     assert back.get_attribute("href").endswith("#p-brokers")
-
-
-def test_the_sample_is_printed_whole(sample_html, browser, tmp_path):
-    page = Page(browser, sample_html, tmp_path / "report.html", (800, 1100))  # A4 by its margins
-    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
-    try:
-        assert page.asks("document.documentElement.scrollWidth - innerWidth") <= 0
-        width = page.asks("document.querySelector('main').clientWidth")
-        assert all(
-            box <= width for box in page.asks("[...document.querySelectorAll('.picture')].map(e => e.clientWidth)")
-        )
-        assert not page.all("#filters")[0].is_displayed()
-        printed = browser.execute_cdp_cmd("Page.printToPDF", {"printBackground": True})["data"]
-    finally:
-        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
-    assert len(printed) > 50_000

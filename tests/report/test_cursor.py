@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime as dt
 import random
 import re
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -13,10 +12,10 @@ from selenium import webdriver
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.keys import Keys
 
-from browser_page import Page, chromium
+from browser_page import Page
+from mqreplay.answers.state import state_at
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.moment.instant import Recorded, recorded
-from mqreplay.moment.state import state_at
 from mqreplay.night.page import page_data
 from mqreplay.report.build import build_report
 
@@ -26,11 +25,6 @@ VIEWS = "[...document.querySelectorAll('svg.timed')].map(e => [e.dataset.from, e
 GROUPS = """Object.fromEntries([...document.querySelectorAll('.moment tbody tr')].map(row => [row.dataset.group,
     [...row.querySelectorAll('td.n')].map(cell => cell.textContent)]))"""
 FRAME = "requestAnimationFrame(() => requestAnimationFrame(arguments[0]))"
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[webdriver.Chrome]:
-    yield from chromium(tmp_path_factory.mktemp("chromium"))
 
 
 @pytest.fixture(scope="module")

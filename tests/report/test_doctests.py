@@ -1,45 +1,26 @@
-"""The examples in the report's modules hold."""
+"""The examples in the docstrings of the report are run."""
 
 from __future__ import annotations
 
 import doctest
+import importlib
+from pathlib import Path
 
 import pytest
 
-from mqreplay import evidence_advice
-from mqreplay.report import (
-    build,
-    evidence_groups,
-    evidence_values,
-    evidence_words,
-    known_issue,
-    next_step,
-    text,
-    undetermined,
+from mqreplay import report
+from mqreplay.decode.recording import advice
+
+REPORT = Path(report.__file__).parent
+NAMES = sorted(
+    ".".join(path.relative_to(REPORT).with_suffix("").parts)
+    for path in REPORT.rglob("*.py")
+    if ">>> " in path.read_text(encoding="utf-8")
 )
-from mqreplay.report.cursor import json_text
-from mqreplay.report.pictures import night, owners, scales, spans
-
-MODULES = [
-    build,
-    evidence_advice,
-    evidence_groups,
-    evidence_values,
-    evidence_words,
-    json_text,
-    known_issue,
-    next_step,
-    text,
-    undetermined,
-    owners,
-    night,
-    scales,
-    spans,
-]
 
 
-@pytest.mark.parametrize("module", MODULES, ids=lambda module: module.__name__)
-def test_examples(module):
-    result = doctest.testmod(module)
+@pytest.mark.parametrize("name", [advice.__name__, *(f"mqreplay.report.{name}" for name in NAMES)])
+def test_examples(name: str) -> None:
+    result = doctest.testmod(importlib.import_module(name))
     assert result.attempted > 0
     assert result.failed == 0

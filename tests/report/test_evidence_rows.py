@@ -13,7 +13,7 @@ from made_warehouse import CLUSTER, made_warehouse
 from mqreplay.lake.contract import load_contracts
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.report.evidence_rows import EvidenceRows, evidence_of
-from mqreplay.report.evidence_values import MOST
+from mqreplay.report.evidence_values import MOST_ITEMS
 from mqreplay.report.evidence_words import WORDINGS, what, who, wording_of
 
 MIDNIGHT = dt.datetime(2026, 11, 21, tzinfo=dt.UTC)
@@ -229,10 +229,10 @@ def test_a_row_says_what_is_known_of_it() -> None:
     assert (
         what(WORDINGS["silver.rebalance"], {"strategy": "AVG", "mq_divided": [], "topic": "t"}) == "AVG gives none of t"
     )
-    queues = [{"broker_name": "b", "queue_id": n} for n in range(MOST + 3)]
+    queues = [{"broker_name": "b", "queue_id": n} for n in range(MOST_ITEMS + 3)]
     gives = what(WORDINGS["silver.rebalance"], {"strategy": "AVG", "mq_divided": queues, "topic": "t"})
     assert gives.startswith("AVG gives b/0, b/1, ")
-    assert f"b/{MOST - 1} ... ({MOST + 3} in all) of t" in gives
+    assert f"b/{MOST_ITEMS - 1} ... ({MOST_ITEMS + 3} in all) of t" in gives
     assert who({"consumer_group": "{client_id}"}) == "group {client_id}", "a name is no template"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from mqreplay.decisions.failover_row import STEPS as ALL_STEPS
-from mqreplay.report.failover_words import STEPS, timeline_lines
+from mqreplay.report.failover_words import STEP_TEXTS, timeline_lines
 from silver_moments import at
 
 ROW = {"outage_ts": at(0), "step": "left_route", "ts": at(30), "happened": True, "judgement": "agree", "reason": "r"}
@@ -17,7 +17,7 @@ def lines(*differs: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def test_every_step_has_words() -> None:
-    assert tuple(STEPS) == ALL_STEPS
+    assert tuple(STEP_TEXTS) == ALL_STEPS
 
 
 def test_a_step_of_one_client_and_of_several() -> None:

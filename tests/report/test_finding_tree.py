@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from mqreplay.report.finding_tree import FindingView, nested
-from mqreplay.report.pictures import Picture
+from mqreplay.report.pictures.drawing import Picture
 from report_data import finding
 
 

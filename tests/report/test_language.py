@@ -5,8 +5,6 @@ from __future__ import annotations
 import ast
 import dataclasses
 import datetime as dt
-import importlib
-import pkgutil
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,21 +14,23 @@ import pytest
 from selenium import webdriver
 
 import mqreplay.report as report_package
-from browser_page import Page, chromium
+from browser_page import Page
 from made_warehouse import CLUSTER, made_warehouse
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.language.language import ENGLISH, fields, language, templates
+from mqreplay.moment.instant import Recorded
+from mqreplay.moment.night_states import night_states
 from mqreplay.night.page import page_data
 from mqreplay.report.build import build_report
-from mqreplay.report.cursor.places import HOW, TITLES, Part, PartTable
-from mqreplay.report.data import Listing
+from mqreplay.report.cursor_states import HOW, TITLES, Part, PartTable
+from mqreplay.report.data import Listing, Place
 from mqreplay.report.evidence_rows import EvidenceRow, EvidenceRows
 from mqreplay.report.evidence_words import who
-from mqreplay.report.failover_words import NOT_SEEN, STEPS
+from mqreplay.report.failover_words import NOT_SEEN, STEP_TEXTS
 from mqreplay.report.overview import build_overview
 from mqreplay.report.pictures import pictures
-from mqreplay.report.place_anchor import Place
-from mqreplay.severity import WORST_FIRST
+from mqreplay.report.pictures.drawing import TEXTS
+from mqreplay.words.severity import WORST_FIRST
 from overview_data import estate
 from page_texts import english, texts_of
 from report_data import BEGAN, HOSTILE, data, finding, gap, judged, offset_break, unjudged
@@ -39,11 +39,6 @@ CLUSTERS = ("DefaultCluster", "grid-cluster")  # of the sample
 WORDS = ("none", "queue", "warning", "all")  # of the catalogue: they may be names, too
 FOLDER = Path(report_package.__file__).parent
 CALLS = ("filled", "counted", "cut")
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[webdriver.Chrome]:
-    yield from chromium(tmp_path_factory.mktemp("chromium"))
 
 
 @pytest.fixture(scope="module", params=CLUSTERS)
@@ -164,7 +159,8 @@ def test_names_in_pictures_stay(tmp_path: Path) -> None:
     file = {"kind": "pull_log", "status": "read", "path": "a", "first_ts": at[0], "last_ts": at[3]}
     file |= {"rows_in": 1, "rows_out": 1, "rows_quarantined": 0, "rows_duplicate": 0}
     warehouse = made_warehouse(tmp_path, {"bronze.source_file": [file], "gold.queue_owner": rows})
-    (svg,) = [p.svg for p in pictures(warehouse, CLUSTER, [], language("zh")) if p.name == "owners"]
+    states = night_states(Recorded(warehouse, CLUSTER, at[0], at[3]))
+    (svg,) = [p.svg for p in pictures(warehouse, CLUSTER, [], language("zh"), states) if p.name == "owners"]
     texts = re.findall(r"<text[^>]*>([^<]*)", svg)
     assert {"none", "queue", "warning / 0", "all", "无人持有"} <= set(texts)
     assert "warning / 0：无人持有，02:10:00 – 02:20:00，10 分钟" in svg
@@ -202,11 +198,11 @@ def texts_in_code() -> Iterator[str]:
             text = call.args[1 if name in ("counted", "cut") and len(call.args) > 1 else 0]
             if isinstance(text, ast.Constant) and not path.name.startswith(("verdict", "coverage", "evidence")):
                 yield f"{{n}} {text.value}" if name == "counted" else str(text.value)
-    for found in pkgutil.iter_modules([str(FOLDER / "pictures")]):
-        module = importlib.import_module(f"mqreplay.report.pictures.{found.name}")
-        yield from (getattr(module, name) for name in ("TITLE", "CAPTION", "WHY_EMPTY") if hasattr(module, name))
-    yield from (text for both in (*STEPS.values(), *NOT_SEEN.values()) for text in both if text)
-    yield from (step.replace("_", " ") for step in STEPS)
+    for text in TEXTS.values():
+        yield from filter(None, (text.title, text.caption, text.why_empty, text.left_out, *text.legend.values()))
+        yield from (f"{{n}} {nouns[0]}" for nouns in (text.others, text.parts) if nouns)
+    yield from (text for both in (*STEP_TEXTS.values(), *NOT_SEEN.values()) for text in both if text)
+    yield from (step.replace("_", " ") for step in STEP_TEXTS)
     yield from (*HOW.values(), *TITLES.values(), *WORST_FIRST, *(f"{word} finding" for word in WORST_FIRST))
 
 

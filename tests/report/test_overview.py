@@ -8,19 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from browser_page import Page, chromium
+from browser_page import Page
 from made_warehouse import made_warehouse
-from mqreplay.report.overview import ClusterRow, Overview, build_overview, headline, judged_days, overview
+from mqreplay.answers.findings import judged_days
+from mqreplay.report.overview import ClusterRow, Overview, build_overview, headline, overview
 from overview_data import DAYS, LAST, cell, cluster, estate
 from report_data import HOSTILE
 
 SIZES = [(1280, 900), (400, 800)]
 AT = dt.datetime(2026, 11, 21, 2, tzinfo=dt.UTC)
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    yield from chromium(tmp_path_factory.mktemp("chromium"))
 
 
 @pytest.fixture(params=SIZES, ids=str)

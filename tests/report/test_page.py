@@ -19,17 +19,30 @@ def test_same_data_same_bytes():
 
 def test_a_quiet_night_says_so():
     page = build_report(data(findings=[]))
-    assert "<h1><bdi>A quiet night.</bdi></h1>" in page
+    assert "<h1><bdi>No problem found: 23,671 pulls judged in" in page
     assert '<div class="verdict quiet">' in page
 
 
 def test_a_night_that_was_not_judged_is_not_quiet():
     page = build_report(data(findings=[], coverage=[judged(), unjudged()]))
     assert '<div class="verdict unknown">' in page
-    assert "rebalances could not be judged" in page
+    assert "No problem found in what could be judged: 23,671 pulls" in page
     assert "<b>Not judged:</b> <span>rebalances</span>" in page
     assert '<li>record it <span class="dim">(rebalances)</span></li>' in page
     assert "Without it no finding of kind idle_consumer" in page
+
+
+def test_a_night_with_findings_to_know_alone_is_free_of_problems():
+    page = build_report(data(findings=[finding("1", severity="info")]))
+    assert '<div class="verdict info">\n<span class="sign" aria-hidden="true">✓</span>' in page
+    assert "1 finding to know." in page
+
+
+def test_what_a_healthy_night_cannot_show_is_one_line():
+    page = build_report(data(findings=[], coverage=[judged(), unjudged(missing=("sends",))]))
+    assert '<div class="verdict quiet">' in page
+    assert '<p class="notice calm" id="limits"><b>This recording cannot show:</b> <span>rebalances</span>.</p>' in page
+    assert 'role="note"' not in page
 
 
 def test_nothing_at_all_is_a_page_too():
@@ -43,7 +56,7 @@ def test_the_title_counts_what_went_wrong():
     page = build_report(data(findings=[finding("1", severity="critical"), finding("2"), finding("3")]))
     assert "<title>orders: 1 critical finding, 2 warnings – mqreplay</title>" in page
     page = build_report(data(findings=[finding("1", severity="info")]))
-    assert "<title>orders: a quiet night – mqreplay</title>" in page
+    assert "<title>orders: no problem found – mqreplay</title>" in page
 
 
 def shown(page: str) -> list[str]:

@@ -3,25 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from selenium import webdriver
 
-from browser_page import Page, chromium
+from browser_page import Page
 from snapshots import assert_is_snapshot
 
 SIZE = (1280, 900)
 LAST_RUN = re.compile(r"(?!2026-11-21)\d{4}-\d\d-\d\d \d\d:\d\d(:\d\d)?")  # the sample is of that day
 OPEN = "document.querySelectorAll('details').forEach(each => each.open = true)"
 TEXT = "document.body.innerText"
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[webdriver.Chrome]:
-    yield from chromium(tmp_path_factory.mktemp("chromium"))
 
 
 def lines_of(page: Page) -> str:

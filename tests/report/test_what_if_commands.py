@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from made_warehouse import CLUSTER, made_warehouse
-from mqreplay.decisions.removed_findings import SHOWN
+from mqreplay.decisions.removed_findings import SHOWN_KINDS
 from mqreplay.moment.instant import Recorded
 from mqreplay.moment.night_states import GroupStates, NightStates
-from mqreplay.report.cursor.places import parts_of
-from mqreplay.report.place_anchor import Place
+from mqreplay.report.cursor_states import parts_of
+from mqreplay.report.data import Place
 from mqreplay.report.what_if_commands import ADVISED, finding_commands, what_if_commands
 from report_data import BEGAN, ENDED, finding
 
@@ -53,7 +53,7 @@ def test_a_supposition_answers_the_finding(
 
 
 def test_advise_is_named_for_the_kinds_that_it_decides() -> None:
-    assert set(ADVISED) == set(SHOWN)
+    assert set(ADVISED) == set(SHOWN_KINDS)
 
 
 def test_commands_show_the_state_then_and_advise_a_group_with_rebalances(states: NightStates) -> None:

@@ -9,12 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from mqreplay.errors import StoreError, StoreUnavailable
 from mqreplay.ingest.digests import KnownDigests
 from mqreplay.ingest.lines import file_sha256
 from mqreplay.ingest.listing import begin_listings, find_recordings, finish_listings
-from mqreplay.lake.files import Files, FileTooLarge, files_of, joined
+from mqreplay.lake.files import files_of, joined
 from mqreplay.lake.storage import Storage, storage, use_storage
+from mqreplay.lake.store_protocol import Files, FileTooLarge
+from mqreplay.words.errors import StoreError, StoreUnavailable
 from storage.hdfs_server import HdfsServer
 from storage.s3_front import s3_front
 from storage.s3_server import S3Server

@@ -15,13 +15,13 @@ from typing import Any
 
 import pytest
 
-from mqreplay.errors import StoreError, StoreUnavailable, WarehouseLocked
 from mqreplay.lake import lease
 from mqreplay.lake.contract import load_contracts
 from mqreplay.lake.files import files_of, joined
 from mqreplay.lake.lock import is_locked, warehouse_lock
 from mqreplay.lake.storage import Storage, storage, use_storage
 from mqreplay.lake.warehouse import Warehouse
+from mqreplay.words.errors import StoreError, StoreUnavailable, WarehouseLocked
 from storage.s3_server import S3Server
 
 LEASE_S = 3

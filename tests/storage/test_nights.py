@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from storage.conftest import CleanNight
 from storage.stores import Store
 
 
+@pytest.mark.parametrize("store", ["s3", pytest.param("hdfs", marks=pytest.mark.long)], indirect=True)
 def test_a_night_on_a_store_leaves_the_tables_of_a_local_one(store: Store, clean: CleanNight, tmp_path: Path) -> None:
     recording = store.put(Path(clean.recording), "recording")
     first = store.nightly(tmp_path / "first", recording)

@@ -86,7 +86,8 @@ def test_server_that_never_answers(ends: Ends, s3: S3Store, silent: str) -> None
     assert line.startswith(f"mqreplay: hdfs://{silent} does not answer (no answer in 2 s); nothing stored")
 
 
-@pytest.mark.parametrize("how", ["cuts", pytest.param("stalls", marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("how", ["cuts", "stalls"])
 def test_store_that_fails_midway(ends: Ends, s3: S3Store, front: S3Front, how: str) -> None:
     front.matching = re.compile("/warehouse/silver/pull/")
     setattr(front, how, True)
@@ -119,6 +120,7 @@ def test_data_nodes_that_stop_answering(ends: Ends, hdfs: HdfsStore) -> None:
     assert line.startswith(f"mqreplay: {hdfs.server.uri} does not answer"), line
 
 
+@pytest.mark.long
 def test_second_run_on_the_same_warehouse(
     ends: Ends, front: S3Front, clean: CleanNight, s3: S3Store, tmp_path: Path
 ) -> None:

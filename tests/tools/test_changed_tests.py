@@ -11,8 +11,8 @@ from changed_tests import LIB, ROOT, TESTS, reached
     ("changed", "is_reached", "is_not"),
     [
         ("lib/mqreplay/core/allocation.py", "tests/core/test_allocation.py", "tests/core/test_sql92.py"),
-        ("lib/mqreplay/findings/clocks.py", "tests/night/test_watch.py", "tests/core/test_allocation.py"),
-        ("tests/night/made_nights.py", "tests/moment/test_last_instant.py", "tests/night/test_watch.py"),
+        ("lib/mqreplay/findings/clocks.py", "tests/notices/test_watch.py", "tests/core/test_allocation.py"),
+        ("tests/night/made_nights.py", "tests/moment/test_last_instant.py", "tests/notices/test_watch.py"),
         ("tools/docs/pages.py", "tests/tools/test_docs_pages.py", "tests/lake/test_commits.py"),
         ("tests/core/test_sql92.py", "tests/core/test_sql92.py", "tests/core/test_allocation.py"),
     ],

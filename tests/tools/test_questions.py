@@ -23,7 +23,7 @@ def test_there_are_twenty_questions() -> None:
 
 @pytest.fixture(scope="module")
 def session(night, spark):
-    """A session of stock Spark SQL in which `mqreplay register` made the tables known."""
+    """A session of stock Spark SQL in which `mqreplay tables --sql` made the tables known."""
     own = spark.newSession()
     for statement in registration(Warehouse(night.root), CatalogNames(None, "questions_")):
         own.sql(statement.removesuffix(";"))

@@ -21,17 +21,10 @@ FLUSHES: Final = Arrays("gold.replication", "tests/decisions/test_flush_turns.py
 TURNS: Final = Arrays("gold.slave_copy", "tests/decisions/test_slave_turns.py")
 OFFSET_TABLE: Final = "tests/decisions/test_offset_table_rule.py"
 ON_ARRAYS: Final[Mapping[str, Arrays]] = {
-    "burrow": Arrays("gold.group_status", "tests/decisions/test_group_status.py"),
     "status_windows": Arrays("gold.group_status", RULES),
-    "client_clock": Arrays("gold.finding (clock_skew)", RULES),
-    "clock_span": Arrays("gold.finding (clock_skew)", "tests/evidence/test_client_clocks.py"),
     "consumer_offset_manager:commit_offset": Arrays("gold.offset_continuity", OFFSET_TABLE),
     "consumer_offset_manager:query_offset": Arrays("gold.offset_continuity", OFFSET_TABLE),
     "consumer_offset_manager:topic_at_group": Arrays("silver.offset_change", OFFSET_TABLE),
-    "delivery_audit": Arrays("gold.delivery_audit", "tests/decisions/test_delivery_audit.py"),
-    "missing_offsets": Arrays("gold.failover_exposure", RULES),
-    "offset_evidence": Arrays("gold.offset_continuity", RULES),
-    "offset_suspect": Arrays("gold.offset_continuity", RULES),
     **dict.fromkeys(
         (
             "process_queue:ProcessQueue.commit",
@@ -50,10 +43,6 @@ ON_ARRAYS: Final[Mapping[str, Arrays]] = {
         ),
         Arrays("gold.flow_control", "tests/decisions/test_flow_control.py"),
     ),
-    "queue_progress": Arrays("gold.queue_progress", RULES),
-    "skip": Arrays("gold.finding (offset_jump)", RULES),
-    "stale_copy": Arrays("gold.finding (stale_slave_offsets)", RULES),
-    "standstill": Arrays("gold.finding (stuck_queue)", RULES),
     "pull_node:recalculate_pull_from_which_node": Arrays("gold.pull_route", "tests/decisions/test_pull_route.py"),
     "pull_node:PullFromWhichNodeTable.update_pull_from_which_node": Arrays(
         "gold.pull_route", "tests/decisions/test_pull_route.py"
@@ -103,7 +92,6 @@ ON_ARRAYS: Final[Mapping[str, Arrays]] = {
 
 STORE: Final = "needs the broker's commit log and consume queues, which no recording holds; its parts judge"
 IN_CLIENT: Final = "state inside of a client; what leaves it are commits, judged in gold.committed_offset"
-TABLE_OF_BROKER: Final = "the inverse of what ingest reads; tests/decisions/test_offset_table_rule.py compares both"
 CACHE: Final = "the cache inside of a client, message by message; what clients report of it judges gold.flow_control"
 FAULTS: Final = (
     "the latencies that a producer measured are in no evidence; breaks that it takes judge gold.send_attempt"
@@ -116,20 +104,18 @@ JUDGES_NOTHING: Final[Mapping[str, str]] = {
     "consume_queue": STORE,
     "get_message:get_message": STORE,
     "get_message:GetMessageResult.message_count": STORE,
-    "consumer_offset_manager:encode": TABLE_OF_BROKER,
-    "consumer_offset_manager:persist": TABLE_OF_BROKER,
-    "consumer_offset_manager:load": "`mqreplay doctor` says by it what a broker makes of a damaged file",
-    "fastjson_write": TABLE_OF_BROKER,
     "fault_strategy": FAULTS,
     "flush": FLUSH,
     "java_maps:concurrent_hash_map_order": FAULTS,
     "message_queue:message_queue_hash": FAULTS,
     "offset_store": IN_CLIENT,
-    "pop_answer:parse_order_count_info": "how often a message was popped; the audit counts deliveries itself",
+    "pop_receipt:parse_order_count_info": "how often a message was popped; the audit counts deliveries itself",
     "pop_assignment:message_request_mode": "a setting that gold.pop_assignment reads from the broker's answer",
     "pop_order:lock_free_timestamp": ORDERLY_POP,
     "pop_receipt": IN_POP,
-    "pop_retry_topic": NAMES,
+    **dict.fromkeys(
+        ("retry_topic:parse_group", "retry_topic:parse_normal_topic", "retry_topic:parse_retry_topic"), NAMES
+    ),
     "pop_revive": IN_POP,
     "pop_start": "the broker's own offset of a group before its first POP is in no answer",
     "process_queue": CACHE,
@@ -140,5 +126,5 @@ JUDGES_NOTHING: Final[Mapping[str, str]] = {
     "send_retry:retries_async": "no evidence says whether a send was asynchronous",
     "send_retry:replay_sync_send": "all tries of a send at once; gold.send_attempt judges each by step_after",
     "topic_route:write_queue_nums_by_broker": FAULTS,
-    "transfer": "a count of copied bytes for tuning; no decision",
+    "slave_suggestion:transfer_cost": "a count of copied bytes for tuning; no decision",
 }

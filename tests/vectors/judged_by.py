@@ -10,6 +10,7 @@ import ast
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import TypeVar
 
@@ -50,8 +51,13 @@ class _Module:
 
     def used(self, tree: ast.AST) -> set[str]:
         """The names and attributes that occur in a part of the module."""
-        names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
-        return names | {f".{node.attr}" for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+        names: set[str] = set()
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Name):
+                names.add(node.id)
+            elif isinstance(node, ast.Attribute):
+                names.add(f".{node.attr}")
+        return names
 
     def definitions(self) -> Iterator[tuple[str, ast.AST]]:
         """Functions, methods as Class.method, and other statements by the names they assign."""
@@ -74,10 +80,26 @@ def entry_of(key: str, entries: Mapping[str, E]) -> E | None:
     return entries.get(key, entries.get(key.partition(":")[0]))
 
 
+@cache
+def _modules() -> dict[str, _Module]:
+    names = {".".join(("mqreplay", *path.relative_to(LIB).with_suffix("").parts)): path for path in LIB.rglob("*.py")}
+    return {name: _Module(name, path) for name, path in names.items()}
+
+
+@cache
+def called_in_lib() -> set[str]:
+    """Return the functions of core, by their keys, that a module of lib outside of core calls, also by another one."""
+    read = _modules()
+    core = {name.removeprefix(CORE): module for name, module in read.items() if name.startswith(CORE)}
+    others = [module for name, module in read.items() if not name.startswith(CORE)]
+    entries = {node for module in others for node in _entries(module, core)}
+    return {":".join(node) for node in _closure(entries, _uses_in_core(core))}
+
+
+@cache
 def judged_by() -> dict[str, set[str]]:
     """Return the tables of each function of core, by its key (module:name); none: no table."""
-    modules = {".".join(("mqreplay", *path.relative_to(LIB).with_suffix("").parts)): path for path in LIB.rglob("*.py")}
-    read = {name: _Module(name, path) for name, path in modules.items()}
+    read = _modules()
     core = {name.removeprefix(CORE): module for name, module in read.items() if name.startswith(CORE)}
     uses = _uses_in_core(core)
     tables: dict[str, set[str]] = defaultdict(set)

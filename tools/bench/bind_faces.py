@@ -21,7 +21,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_type
 
 from mqreplay.bind import functions
-from mqreplay.bind.arrow_values import answers_column, law_values
+from mqreplay.bind.faces import answers_column, law_values
 from mqreplay.bind.function import BoundFunction
 from mqreplay.bind.register import register
 from mqreplay.core.status_windows import status_windows

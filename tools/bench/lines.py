@@ -26,9 +26,8 @@ import pyarrow.json as pj
 from isal import isal_zlib
 
 from mqreplay.decode.kinds import KINDS
-from mqreplay.ingest.line_guard import is_proven
 from mqreplay.ingest.lines import BLOCK, LineReader, Refusals, record_id
-from mqreplay.ingest.plain_lines import PlainLines
+from mqreplay.ingest.plain_lines import PlainLines, is_proven
 from mqreplay.ingest.records import FileStats, decode_lines
 
 PULLS = KINDS["pull_log"]

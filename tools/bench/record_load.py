@@ -44,10 +44,10 @@ class _Nothing(list):  # type: ignore[type-arg]
 
 async def measure(args: argparse.Namespace, name_servers: str, folder: Path) -> None:
     """Record for a time, and print what it took after a first round."""
-    from mqreplay.record.network import record_command
-    from mqreplay.record.network.options import record_options
-    from mqreplay.record.remoting.connection import Connections, Traffic
-    from mqreplay.record.remoting.credentials import load_credentials
+    from mqreplay.recorder.network import record_command
+    from mqreplay.recorder.network.options import record_options
+    from mqreplay.recorder.remoting.connection import Connections, Traffic
+    from mqreplay.recorder.remoting.credentials import load_credentials
 
     made: list[Connections] = []
 

@@ -11,14 +11,14 @@ import polars as pl
 from night_run import session_of
 
 from mqreplay.decisions.offset_continuity import offset_continuity, skips, suspects
-from mqreplay.decisions.pull_route import pull_route
+from mqreplay.decisions.pull_route import PULL_ROUTE, pull_route
 from mqreplay.engines.choice import running_engine
 from mqreplay.engines.passes import GoldRows, Pass
 from mqreplay.engines.rows import RowSource
-from mqreplay.engines.shards import Shard, deal, total
+from mqreplay.engines.shards import Shard
 from mqreplay.engines.spark import SparkEngine
-from mqreplay.evidence.brokers.route_changes import route_changes
-from mqreplay.evidence.night_facts import NightFacts, night_facts
+from mqreplay.evidence.brokers.routes import route_changes
+from mqreplay.evidence.night_facts import NightFacts
 from mqreplay.evidence.offsets.offset_causes import offset_resets
 from mqreplay.evidence.offsets.queue_ends import queue_ends
 from mqreplay.evidence.offsets.queue_events import queue_events
@@ -30,10 +30,9 @@ from mqreplay.night import replay_day
 from mqreplay.night.nightly_run import NightlyRun
 from mqreplay.replay import plan
 from mqreplay.replay.context import ReplayContext
-from mqreplay.replay.day import DESCRIPTIONS, DayRows
-from mqreplay.replay.judged_rows import JudgedRows, add_judged
+from mqreplay.replay.day import DayRows
 from mqreplay.replay.queue_pass import QUEUE_PASS
-from mqreplay.replay.survey_pass import SURVEY_PASS, SurveyInput
+from mqreplay.replay.task_results import JudgedRows, add_judged
 from mqreplay.settings import load_settings
 
 
@@ -59,16 +58,12 @@ class SamePart(plan.Replay):
 
     def run(self) -> dict[str, pl.DataFrame]:
         """Judge and write them."""
-        rows = DayRows(self.day, self.runner.source)
-        raw = {name: rows.silver(name) for name in plan.SMALL}
-        raw |= {name: rows.described(name) for name in DESCRIPTIONS}
-        context = ReplayContext(self.day, self.settings, self.recorded.starts(plan.NOT_OFF), raw, raw, None)
-        surveyed = list(self.runner.run(SURVEY_PASS, [], SurveyInput(self.day, None, context.starts)))
-        facts = night_facts([each.facts for each in surveyed], raw["topic_stats"], context.starts)
-        shards = deal(total([each.counts for each in surveyed]))
-        shared = SameInput(context, facts, route_changes(raw["route"], context.starts))
-        breaks = [result.breaks for result in self.runner.run(SAME_PASS, shards, shared)]
-        self.judge_groups(context)
+        context = self.context()
+        frames = self.frames(context, None)
+        shared = SameInput(context, frames["facts"], route_changes(context.raw["route"], context.starts))
+        breaks = [result.breaks for result in self.runner.run(SAME_PASS, frames["shards"], shared)]
+        frames.require("groups")
+        frames.require("pops")
         return {"gold.offset_continuity": pl.concat(breaks).filter(self.day.judged)}
 
 
@@ -79,7 +74,7 @@ def judge_same_queues(source: RowSource, shard: Shard, shared: SameInput, gold: 
     of_day = pl.col("day") == context.day.day
     pull, commits, offset_changes = (day.silver(name, shard) for name in ("pull", "offset_commit", "offset_change"))
     routes = pull_route(pull, shared.route_changes, facts.new_clients, context.starts, replay.route_slack_ms)
-    judged = add_judged(gold, "gold.pull_route", routes.filter(of_day))
+    judged = add_judged(gold, PULL_ROUTE, routes.filter(of_day))
     stats = context.small["topic_stats"]
     events = queue_events(offset_changes, commits, pull, stats, facts.groups_with_accepted_commits)
     breaks = offset_continuity(

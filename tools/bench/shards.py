@@ -30,7 +30,7 @@ from mqreplay.lake.lock import warehouse_lock
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.night.nightly_run import NightlyRun
 from mqreplay.replay.day import BY_QUEUE
-from mqreplay.replay.queue_tables import QUEUE
+from mqreplay.replay.queue_tables import QUEUE_BUCKET
 from mqreplay.settings import load_settings
 
 # Workers import it under this name, from this folder.
@@ -70,9 +70,9 @@ def timed_night(recording: Path, root: str, engine: str) -> list[Pass]:
 
 def queues_by_bucket(warehouse: Warehouse) -> pl.Series:
     """Return the bucket of each queue of the warehouse."""
-    columns = [name for part in QUEUE for name in part]
+    columns = [name for part in QUEUE_BUCKET for name in part]
     tables = [warehouse.read(f"silver.{name}").select(columns) for name in BY_QUEUE]
-    return buckets(pl.concat(tables).unique().collect(), QUEUE)
+    return buckets(pl.concat(tables).unique().collect(), QUEUE_BUCKET)
 
 
 def passes_table(passes: list[Pass], queue_buckets: pl.Series) -> Iterator[str]:

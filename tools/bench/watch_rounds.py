@@ -19,8 +19,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from mqreplay.engines.local import LocalEngine
-from mqreplay.night.watch import Watch
-from mqreplay.places import sample_dir
+from mqreplay.machine.places import sample_dir
+from mqreplay.notices.watch import Watch
 from mqreplay.settings import load_settings
 
 sys.path.append(str(Path(__file__).parents[2] / "tests"))

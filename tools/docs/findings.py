@@ -1,14 +1,14 @@
-"""Write docs/findings.md from the FindingKind records of lib/mqreplay/findings: `python tools/docs/findings.py`."""
+"""Write docs/findings.md from the FindingKind records of lib/mqreplay/findings: `make docs`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from mqreplay.evidence_advice import EVIDENCE, all_ways, how_to_record, label_of
+from docs.settings import TEXTS, default_of
+from mqreplay.decode.recording.advice import EVIDENCE, all_ways, how_to_record, label_of
 from mqreplay.findings.every import KINDS
 from mqreplay.findings.kind import Cause, FindingKind
 from mqreplay.settings import Settings
-from mqreplay.settings_records import record_of
 
 PAGE = """# Findings
 
@@ -74,22 +74,25 @@ def section(kind: FindingKind) -> str:
     """Return the section of one kind."""
     parts = [
         f"### {kind.name}",
-        kind.meaning,
-        f"**Rule.** {kind.rule}",
-        f"**RocketMQ.** {_code(kind.follows)}" if kind.follows else "",
+        kind.text("meaning"),
+        f"**Rule.** {kind.text('rule')}",
+        f"**RocketMQ.** {_code(follows)}" if (follows := kind.text("follows")) else "",
         _list("Required evidence", (_evidence(need.kind) for need in kind.needs)) or ANY_EVIDENCE,
         _list("Settings", map(_threshold, kind.thresholds)),
         f"**Watch.** {_watched(kind)}",
         _list("Can follow from", (f"{_link(cause.name)}: {_when(cause)}" for cause in kind.causes)),
         _line("Can cause", map(_link, _effects(kind))),
-        f"**What to do.** {kind.advice}",
-        f"**Example.** {kind.example}" if kind.example else "",
+        f"**What to do.** {kind.text('advice')}",
+        f"**Example.** {example}" if (example := kind.text("example")) else "",
     ]
     return "\n\n".join(part for part in parts if part)
 
 
 def _index(topic: str, kinds: Iterable[FindingKind]) -> str:
-    rows = [f"| {_link(kind.name)} | {_cell(_first_sentence(kind.meaning or kind.rule))} |" for kind in kinds]
+    rows = [
+        f"| {_link(kind.name)} | {_cell(_first_sentence(kind.text('meaning') or kind.text('rule')))} |"
+        for kind in kinds
+    ]
     return "\n".join([f"| {topic} | meaning |", "|---|---|", *rows, ""])
 
 
@@ -109,7 +112,7 @@ def _evidence(need: str) -> str:
 
 def _threshold(key: str) -> str:
     section_name, _, name = key.partition(".")
-    return f"{_setting(key)}: {record_of(getattr(Settings(), section_name), name).meaning}"
+    return f"{_setting(key)}: {TEXTS[section_name][name]['meaning']}"
 
 
 def _watched(kind: FindingKind) -> str:
@@ -121,9 +124,7 @@ def _watched(kind: FindingKind) -> str:
 
 def _setting(key: str) -> str:
     section_name, _, name = key.partition(".")
-    section_settings = getattr(Settings(), section_name)
-    value = record_of(section_settings, name).with_unit(getattr(section_settings, name))
-    return f"[`{key}`](settings.md#{section_name}), default {value}"
+    return f"[`{key}`](settings.md#{section_name}), default {default_of(getattr(Settings(), section_name), name)}"
 
 
 def _when(cause: Cause) -> str:

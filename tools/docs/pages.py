@@ -6,6 +6,7 @@ docs/development/mutation.md is not among them: `make mutate` takes half an hour
 from __future__ import annotations
 
 import argparse
+import os
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -18,9 +19,12 @@ PAGES: Mapping[str, tuple[str, ...]] = {
     "docs/settings.md": ("tools/docs/settings.py",),
     "docs/findings.md": ("tools/docs/findings.py",),
     "docs/known_issues.md": ("tools/docs/known_issues.py",),
+    "docs/messages.md": ("tools/docs/messages.py",),
     "docs/questions.md": ("tools/docs/questions.py",),
+    "docs/rules_on_spark.md": ("tools/docs/rules_on_spark.py",),
     "docs/sql.md": ("tools/docs/sql.py",),
-    "docs/tables.md": ("-m", "mqreplay.lake.table_docs"),
+    "docs/symptoms.md": ("tools/docs/symptoms.py",),
+    "docs/tables.md": ("tools/docs/tables.py",),
     "docs/decisions.md": ("tests/vectors/decisions.py",),
 }
 
@@ -28,7 +32,9 @@ PAGES: Mapping[str, tuple[str, ...]] = {
 def generated(page: str) -> str:
     """Return the text that the command of a page prints."""
     command = [sys.executable, *PAGES[page]]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, encoding="utf-8", check=False)
+    search = os.pathsep.join(filter(None, [str(ROOT / "tools"), os.environ.get("PYTHONPATH")]))
+    environment = {**os.environ, "PYTHONPATH": search}  # pages use each other's functions
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, encoding="utf-8", check=False)
     if done.returncode:
         raise SystemExit(f"{page}: {' '.join(command)} failed:\n{done.stderr}")
     return done.stdout

@@ -14,7 +14,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from mqreplay.cli.duckdb_query import duckdb_rows
+from mqreplay.answers.duckdb_query import duckdb_rows
 
 Rows = tuple[Sequence[str], Sequence[Sequence[Any]]]  # names of columns, rows
 
@@ -412,8 +412,8 @@ def _anchor(number: int, title: str) -> str:
 
 
 def _run_sample(root: str) -> None:
+    from mqreplay.machine.places import conf_dir
     from mqreplay.night import nightly
-    from mqreplay.places import conf_dir
     from mqreplay.settings import load_settings
 
     sample = Path(__file__).resolve().parents[2] / "data" / "sample"

@@ -7,6 +7,7 @@ This package has no rules: it converts types. docs/replay_in_sql.md replays the 
 - `register`: the catalogue as SQL functions of a Spark session; `register_duckdb`: of a connection of DuckDB
 - `reference`: signature, description and example of a function, as docs/sql.md and DESCRIBE FUNCTION have them
 - `laws`: laws whose arguments or answers are no SQL types, in a shape that is
-- `faces`, `pandas_face`, `answer`: the code that runs for each row or batch; our own errors become values, bugs do not
-- `values`, `arrow_values`, `pandas_columns`, `sql_types`: conversions
+- `values`: one call of a law, and conversions of a row; our own errors become values, bugs do not
+- `faces`, `pandas_face`: the code that runs for each batch of Arrow arrays or of pandas Series, and its conversions
+- `sql_types`: the types of arguments and answers
 """

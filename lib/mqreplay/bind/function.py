@@ -16,9 +16,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from mqreplay.bind.answer import Answering, answering
 from mqreplay.bind.sql_types import Argument, arguments_of
-from mqreplay.bind.values import to_sql
+from mqreplay.bind.values import Answering, answering, to_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -52,7 +51,7 @@ class BoundFunction:
 
     def pandas_udf(self, *columns: Column | str) -> Column:
         """Return a column: the law over pandas Series; integers stay integers beside nulls."""
-        from mqreplay.bind.pandas_columns import pandas_columns
+        from mqreplay.bind.pandas_face import pandas_columns
 
         return self.pandas_function(*pandas_columns(self._checked(columns), self.argument_types))
 
@@ -80,8 +79,8 @@ class BoundFunction:
         from mqreplay.bind.pandas_face import pandas_face
 
         types = [to_arrow_type(field.dataType) for field in self.argument_types]
-        made: Callable[..., Column] = F.pandas_udf(pandas_face(self.answering, types), self.answer_type)  # type: ignore[attr-defined]
-        return made
+        function: Callable[..., Column] = F.pandas_udf(pandas_face(self.answering, types), self.answer_type)  # type: ignore[attr-defined]
+        return function
 
     @cached_property
     def arrow_function(self) -> Callable[..., Column]:
@@ -92,13 +91,12 @@ class BoundFunction:
             return self.row_function
         from pyspark.sql.pandas.types import to_arrow_type
 
-        from mqreplay.bind.arguments_check import arguments_check
-        from mqreplay.bind.faces import arrow_face
+        from mqreplay.bind.faces import arguments_check, arrow_face
 
         checked = arguments_check(self.name, self.argument_list, self.fewest_arguments)
         face = arrow_face(self.answering, to_arrow_type(self.answer_type), checked)
-        made: Callable[..., Column] = F.arrow_udf(face, self.answer_type)
-        return made
+        function: Callable[..., Column] = F.arrow_udf(face, self.answer_type)
+        return function
 
     @cached_property
     def argument_list(self) -> tuple[Argument, ...]:

@@ -18,14 +18,22 @@ from mqreplay.bind.pop_functions import (
     pop_init_offset,
     revive_deadline,
 )
-from mqreplay.bind.sql_types import QUEUE
-from mqreplay.core import allocation, offset_store, pull_answer, pull_node, query_offset, send_back, send_retry
+from mqreplay.bind.sql_types import QUEUE_TYPE
+from mqreplay.core import (
+    allocation,
+    consumer_offset_manager,
+    offset_store,
+    pull_answer,
+    pull_node,
+    send_back,
+    send_retry,
+)
 from mqreplay.core import flow_control as cache_limits
 from mqreplay.core import slave_suggestion as memory
 from mqreplay.core import status_windows as group_windows
 from mqreplay.core.message_queue import MessageQueue
 
-_ALLOCATE = f"consumer_group STRING, current_cid STRING, mq_all ARRAY<{QUEUE}>, cid_all ARRAY<STRING>"
+_ALLOCATE = f"consumer_group STRING, current_cid STRING, mq_all ARRAY<{QUEUE_TYPE}>, cid_all ARRAY<STRING>"
 _QUEUES = [MessageQueue("pay", "broker-a", 0), MessageQueue("pay", "broker-a", 1), MessageQueue("pay", "broker-a", 2)]
 _ALLOCATE_EXAMPLE = ("pay-group", "client-2", _QUEUES, ["client-1", "client-2"])
 
@@ -33,7 +41,7 @@ allocate_averagely = BoundFunction(
     "allocate_averagely",
     allocation.allocate_averagely,
     _ALLOCATE,
-    f"ARRAY<{QUEUE}>",
+    f"ARRAY<{QUEUE_TYPE}>",
     "The queues that a client takes with the strategy AVG, the default. Each client gets neighbouring queues; the "
     "first clients get one more if the division leaves a rest. mq_all and cid_all must be sorted.",
     "AllocateMessageQueueAveragely#allocate",
@@ -43,7 +51,7 @@ allocate_averagely_by_circle = BoundFunction(
     "allocate_averagely_by_circle",
     allocation.allocate_averagely_by_circle,
     _ALLOCATE,
-    f"ARRAY<{QUEUE}>",
+    f"ARRAY<{QUEUE_TYPE}>",
     "The queues that a client takes with the strategy AVG_BY_CIRCLE: queues go to the clients in turn. mq_all and "
     "cid_all must be sorted.",
     "AllocateMessageQueueAveragelyByCircle#allocate",
@@ -55,7 +63,7 @@ allocate = BoundFunction(
     "allocate",
     laws.allocate,
     f"strategy_name STRING NOT NULL, {_ALLOCATE}",
-    f"ARRAY<{QUEUE}>",
+    f"ARRAY<{QUEUE_TYPE}>",
     "The queues that a client takes with the strategy of this name: AVG, AVG_BY_CIRCLE or CONSISTENT_HASH. CONFIG, "
     "MACHINE_ROOM and MACHINE_ROOM_NEARBY need settings of the client's code, and are answered as without them.",
     "AllocateMessageQueueStrategy#allocate",
@@ -75,8 +83,8 @@ recalculate_pull_from_which_node = BoundFunction(
 update_pull_from_which_node = BoundFunction(
     "update_pull_from_which_node",
     laws.update_pull_from_which_node,
-    f"pull_from_which_node_table MAP<{QUEUE}, BIGINT>, mq {QUEUE} NOT NULL, broker_id BIGINT NOT NULL",
-    f"MAP<{QUEUE}, BIGINT>",
+    f"pull_from_which_node_table MAP<{QUEUE_TYPE}, BIGINT>, mq {QUEUE_TYPE} NOT NULL, broker_id BIGINT NOT NULL",
+    f"MAP<{QUEUE_TYPE}, BIGINT>",
     "A client's table of suggestions after an answer suggested broker_id for the queue mq.",
     "PullAPIWrapper#updatePullFromWhichNode",
     ({_QUEUES[0]: 0}, _QUEUES[0], 1),
@@ -194,7 +202,7 @@ commit_offset = BoundFunction(
 
 query_consumer_offset = BoundFunction(
     "query_consumer_offset",
-    query_offset.query_consumer_offset,
+    consumer_offset_manager.query_consumer_offset,
     "offset BIGINT NOT NULL, min_offset BIGINT NOT NULL, first_is_in_memory BOOLEAN NOT NULL, "
     "set_zero_if_not_found BOOLEAN",
     "BIGINT",

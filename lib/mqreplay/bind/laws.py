@@ -10,6 +10,7 @@ from mqreplay.core import (
     compute_pull_from,
     consumer_offset_manager,
     offset_store,
+    pop_order,
     pull_node,
     rebalance_lock_manager,
     send_back,
@@ -17,8 +18,9 @@ from mqreplay.core import (
 from mqreplay.core import slave_suggestion as memory
 from mqreplay.core.compute_pull_from import ConsumeFromWhere
 from mqreplay.core.message_queue import MessageQueue
+from mqreplay.core.pop_order import OrderInfo
 from mqreplay.core.version import CLIENT_4
-from mqreplay.errors import MqreplayError
+from mqreplay.words.errors import MqreplayError
 
 
 class FoundBroker(NamedTuple):
@@ -67,17 +69,17 @@ def find_broker_address_in_subscribe(
         for name, addrs in (broker_addr_table or {}).items()
         if name == broker_name  # the law reads no other
     }
-    found = pull_node.find_broker_address_in_subscribe(
+    result = pull_node.find_broker_address_in_subscribe(
         table,  # type: ignore[arg-type]  # an address that is null counts as none
         broker_name,
         broker_id,
         only_this_broker,
         version=version,
     )
-    if found is None:
+    if result is None:
         return None
-    assert isinstance(found.broker_addr, _Address)
-    return FoundBroker(str(found.broker_addr), found.broker_addr.broker_id, found.slave)
+    assert isinstance(result.broker_addr, _Address)
+    return FoundBroker(str(result.broker_addr), result.broker_addr.broker_id, result.slave)
 
 
 def update_pull_from_which_node(
@@ -164,3 +166,32 @@ def is_dead_letter(
     """Return send_back.is_dead_letter of a request of a client of 3.4.9 or later."""
     request = send_back.SendBackRequest("", 0, delay_level, max_reconsume_times)
     return send_back.is_dead_letter(request, send_back.RetryGroup(1, retry_max_times), reconsume_times)
+
+
+def check_block(
+    offset_list: Sequence[int] | None,
+    commit_offset_bit: int,
+    attempt_id: str | None,
+    pop_time: int,
+    stored_invisible_time: int | None,
+    offset_next_visible_time: Mapping[int, int] | None,
+    request_attempt_id: str | None,
+    request_invisible_time: int,
+    now: int,
+) -> bool:
+    """Return pop_order.check_block of an entry of consumerOrderInfo.json."""
+    info = OrderInfo(
+        attempt_id,
+        pop_time,
+        stored_invisible_time,
+        None if offset_list is None else tuple(offset_list),
+        offset_next_visible_time,
+        commit_offset_bit=commit_offset_bit,
+    )
+    return pop_order.check_block(info, request_attempt_id, request_invisible_time, now)
+
+
+def next_offset(offset_list: Sequence[int] | None, commit_offset_bit: int) -> int:
+    """Return pop_order.next_offset of an entry of consumerOrderInfo.json."""
+    offsets = None if offset_list is None else tuple(offset_list)
+    return pop_order.next_offset(OrderInfo(None, 0, None, offsets, commit_offset_bit=commit_offset_bit))

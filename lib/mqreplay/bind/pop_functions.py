@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from mqreplay.bind import pop_laws
+from mqreplay.bind import laws
 from mqreplay.bind.function import BoundFunction
-from mqreplay.bind.sql_types import QUEUE
-from mqreplay.core import pop_assignment, pop_receipt, pop_retry_topic, pop_revive, pop_start
+from mqreplay.bind.sql_types import QUEUE_TYPE
+from mqreplay.core import pop_assignment, pop_receipt, pop_revive, pop_start, retry_topic
 from mqreplay.core.message_queue import MessageQueue
 
 _QUEUES = [MessageQueue("pay", "broker-a", queue_id) for queue_id in range(4)]
@@ -14,9 +14,9 @@ _ORDER = "offset_list ARRAY<BIGINT>, commit_offset_bit BIGINT NOT NULL"
 allocate_for_pop = BoundFunction(
     "allocate_for_pop",
     pop_assignment.allocate_for_pop,
-    f"strategy_name STRING NOT NULL, consumer_group STRING, client_id STRING, mq_all ARRAY<{QUEUE}> NOT NULL, "
+    f"strategy_name STRING NOT NULL, consumer_group STRING, client_id STRING, mq_all ARRAY<{QUEUE_TYPE}> NOT NULL, "
     "cid_all ARRAY<STRING> NOT NULL, pop_share_queue_num INT NOT NULL",
-    f"ARRAY<{QUEUE}>",
+    f"ARRAY<{QUEUE_TYPE}>",
     "The queues that a broker assigns to a client in mode POP, as the broker lists them. queue_id -1 means all queues "
     "of a broker. strategy_name is AVG or AVG_BY_CIRCLE; mq_all and cid_all must be sorted.",
     "QueryAssignmentProcessor#allocate4Pop",
@@ -36,7 +36,7 @@ pop_init_offset = BoundFunction(
 )
 parse_retry_topic = BoundFunction(
     "parse_retry_topic",
-    pop_retry_topic.parse_retry_topic,
+    retry_topic.parse_retry_topic,
     "retry_topic STRING NOT NULL, groups ARRAY<STRING> NOT NULL, topics ARRAY<STRING> NOT NULL",
     "STRUCT<consumer_group: STRING, topic: STRING, version: INT>",
     "The group that reads a retry topic and the topic whose messages it holds, by all groups and topics. version is "
@@ -80,7 +80,7 @@ revive_deadline = BoundFunction(
 )
 check_block = BoundFunction(
     "check_block",
-    pop_laws.check_block,
+    laws.check_block,
     f"{_ORDER}, attempt_id STRING, pop_time BIGINT NOT NULL, stored_invisible_time BIGINT, "
     "offset_next_visible_time MAP<BIGINT, BIGINT>, request_attempt_id STRING, "
     "request_invisible_time BIGINT NOT NULL, now BIGINT NOT NULL",
@@ -93,7 +93,7 @@ check_block = BoundFunction(
 )
 next_offset = BoundFunction(
     "next_offset",
-    pop_laws.next_offset,
+    laws.next_offset,
     _ORDER,
     "BIGINT",
     "The offset that an ordered POP group commits: the first message that is not acknowledged, or the one after the "

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
 from mqreplay.bind.function import ERROR_TYPE, BoundFunction
+from mqreplay.bind.functions import FUNCTIONS
 from mqreplay.bind.sql_types import fields, inner_types, kind_of, short_type
+
+WORD = re.compile(r"\w+")
 
 
 def signature(bound: BoundFunction) -> str:
@@ -78,3 +82,13 @@ def _plain(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     return "'" + value.replace("'", "''") + "'" if isinstance(value, str) else str(value)
+
+
+def functions_in(text: str) -> list[str]:
+    """Return the names of the catalogue that occur in a text as words.
+
+    >>> functions_in("SELECT Memory_Threshold(1, 2).value")
+    ['memory_threshold']
+    """
+    words = {word.lower() for word in WORD.findall(text)}
+    return [name for name in FUNCTIONS if name in words]

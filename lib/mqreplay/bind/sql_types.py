@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 TYPE = re.compile(r"(\w+)\s*(?:<(.*)>)?", re.DOTALL)
 INTEGERS = ("TINYINT", "SMALLINT", "INT", "BIGINT")
-QUEUE = "STRUCT<topic: STRING, broker_name: STRING, queue_id: INT>"
+QUEUE_TYPE = "STRUCT<topic: STRING, broker_name: STRING, queue_id: INT>"
 DUCKDB = {"STRING": "VARCHAR", "INT": "INTEGER"}
 
 
@@ -26,11 +26,11 @@ def arguments_of(ddl: str) -> tuple[Argument, ...]:
     >>> arguments_of("group STRING NOT NULL, offset_table MAP<STRING, MAP<INT, BIGINT>>")[1]
     Argument(name='offset_table', type='MAP<STRING, MAP<INT, BIGINT>>', nullable=True)
     """
-    found = []
+    arguments = []
     for part in _parts(ddl):
         name, kind = part.split(maxsplit=1)
-        found.append(Argument(name, kind.removesuffix("NOT NULL").strip(), not kind.endswith("NOT NULL")))
-    return tuple(found)
+        arguments.append(Argument(name, kind.removesuffix("NOT NULL").strip(), not kind.endswith("NOT NULL")))
+    return tuple(arguments)
 
 
 def kind_of(text: str) -> str:

@@ -1,24 +1,30 @@
-"""Conversions between one SQL value in Python and the arguments and answers of laws, by the catalogue's types.
+"""One call of a law, and conversions between one SQL value in Python and its arguments and answer, by their types.
 
 A law takes MessageQueue tuples, dicts and plain integers. Spark hands a pickled UDF Rows, dicts and lists,
 and takes tuples, dicts and lists back. Null is None both ways. A number that does not fit 64 bits wraps, as
 in Java.
+
+RocketMQ's exceptions and our own become (code, detail): one bad row must not end a stage. Any other exception is a bug,
+and propagates.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from mqreplay.bind.sql_types import INTEGERS, inner_types, is_queue, kind_of
 from mqreplay.core.java import to_long
 from mqreplay.core.message_queue import MessageQueue
-from mqreplay.errors import InputError
+from mqreplay.words.errors import InputError, MqreplayError, RocketMQError
 
 Converter = Callable[[Any], Any]
+Error = tuple[str, str | None]
+Answer = tuple[Any, Error | None]
+Answering = Callable[[Sequence[Any]], Answer]
 
 
-class _NoTopic(str):
+class _MissingTopic(str):
     """The topic of a queue without one: a law that reads it must not get a made-up one.
 
     CONSISTENT_HASH hashes the topic as part of the queue's text; the averaging strategies never read it.
@@ -33,7 +39,7 @@ class _NoTopic(str):
         return format(self)
 
 
-NO_TOPIC = _NoTopic()
+MISSING_TOPIC = _MissingTopic()
 
 
 def message_queue(fields: Mapping[str, Any] | None) -> MessageQueue | None:
@@ -41,12 +47,12 @@ def message_queue(fields: Mapping[str, Any] | None) -> MessageQueue | None:
     if fields is None:
         return None
     topic = fields.get("topic")
-    return MessageQueue(NO_TOPIC if topic is None else topic, fields["broker_name"], fields["queue_id"])
+    return MessageQueue(MISSING_TOPIC if topic is None else topic, fields["broker_name"], fields["queue_id"])
 
 
 def without_made_up_topic(mq: MessageQueue | None) -> tuple[str | None, str, int] | None:
     """Return the queue as Spark gets it: a missing topic is null again."""
-    return (None, mq.broker_name, mq.queue_id) if mq is not None and mq.topic is NO_TOPIC else mq
+    return (None, mq.broker_name, mq.queue_id) if mq is not None and mq.topic is MISSING_TOPIC else mq
 
 
 def to_law(kind: str) -> Converter:
@@ -76,3 +82,35 @@ def to_sql(kind: str) -> Converter:
 def wrap(value: Any) -> int | None:
     """Return an integer in 64 bits, also from a DECIMAL that SQL made of a long literal."""
     return None if value is None else to_long(int(value))
+
+
+class NullArgument(MqreplayError):
+    """SQL gave NULL where the law, like the Java method it follows, takes a primitive."""
+
+
+def error_value(error: MqreplayError) -> Error:
+    """Return (code, detail): the Java class and message; else our code, or the error's class, and its text."""
+    if isinstance(error, RocketMQError):
+        return error.java_class, error.message
+    return getattr(error, "code", type(error).__name__), getattr(error, "detail", str(error))
+
+
+def answering(law: Callable[..., Any], names: Sequence[str], required: Sequence[str], out: Converter) -> Answering:
+    """Return a function that calls the law, and returns (value, None) or (None, error).
+
+    The arguments come in the order of ``names``; those at the end may be left out, and take the law's defaults.
+    Arguments in ``required`` may not be None.
+    """
+
+    def answer(arguments: Sequence[Any]) -> Answer:
+        named = dict(zip(names, arguments, strict=False))
+        try:
+            for name in required:
+                if name in named and named[name] is None:
+                    raise NullArgument(f"{name} is null")
+            value = law(**named)
+        except MqreplayError as error:
+            return None, error_value(error)
+        return (None if value is None else out(value)), None
+
+    return answer

@@ -1,12 +1,12 @@
-"""Options that several commands have, and the examples in their help."""
+"""Options that several commands have."""
 
 from __future__ import annotations
 
 import argparse
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from mqreplay.language.language import LANGUAGES
+from mqreplay.language.language import LANGUAGES, Language, language
 
 if TYPE_CHECKING:
     from mqreplay.engines.choice import Choice
@@ -39,6 +39,34 @@ def add_warehouse(command: argparse.ArgumentParser) -> None:
 def add_conf(command: argparse.ArgumentParser) -> None:
     """Add --conf."""
     command.add_argument("--conf", metavar="FILE", help="settings over the shipped ones")
+
+
+def add_tables(command: argparse.ArgumentParser) -> None:
+    """Add --warehouse and --conf."""
+    add_warehouse(command)
+    add_conf(command)
+
+
+def add_json(command: argparse.ArgumentParser, text: str = "print one JSON object") -> None:
+    """Add --json."""
+    command.add_argument("--json", action="store_true", help=text)
+
+
+def add_cluster(command: argparse.ArgumentParser, text: str = "the cluster, where the warehouse has several") -> None:
+    """Add --cluster."""
+    command.add_argument("--cluster", metavar="NAME", help=text)
+
+
+def settings_of(args: argparse.Namespace, conf: str | None = None) -> Settings:
+    """Return the settings of --conf, or of the file ``conf`` without it, in the language of --lang."""
+    from mqreplay.settings import load_settings
+
+    return load_settings(args.conf or conf).in_language(getattr(args, "lang", None))
+
+
+def words_of(args: argparse.Namespace) -> Language:
+    """Return the language of --lang or the settings."""
+    return language(settings_of(args).report.language)
 
 
 def add_lang(command: argparse.ArgumentParser) -> None:
@@ -93,9 +121,3 @@ def add_prefix(command: argparse.ArgumentParser) -> None:
 def add_format(command: argparse.ArgumentParser) -> None:
     """Add --format."""
     command.add_argument("--format", choices=FORMS, default="table", help=FORMATS)
-
-
-def with_examples(*lines: str) -> dict[str, Any]:
-    """Return the options of a parser whose help ends with these examples."""
-    text = "\n".join(["examples:", *(f"  {line}" for line in lines)])
-    return {"epilog": text, "formatter_class": argparse.RawDescriptionHelpFormatter}

@@ -10,41 +10,43 @@ import argparse
 import logging
 import os
 import select
+import shlex
 import signal
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from functools import partial
+from itertools import groupby
+from typing import NoReturn
 
 from mqreplay import __version__
 from mqreplay.cli import (
     advise_command,
-    at_command,
-    bundle_command,
-    compare_command,
     completion,
     findings_command,
     maintain_command,
-    mcp_command,
+    moment_commands,
     mute_command,
-    ready_command,
-    record_arguments,
-    register_command,
+    recording_commands,
     sql_command,
     step_commands,
     tables_command,
     whatif_command,
 )
-from mqreplay.cli.arguments import add_conf, add_lang, add_warehouse, with_examples
-from mqreplay.cli.exit_status import BAD_INPUT, CRASHED, DONE, FAILED, LOCKED
-from mqreplay.cli.stores import use_stores
-from mqreplay.crash import crash_line
-from mqreplay.errors import InputErrors, MqreplayError, OwnDiskError, StoreUnavailable, WarehouseLocked
-from mqreplay.language.language import language
-from mqreplay.printable import printable, without_secrets
-from mqreplay.stop_signals import end_process, handle_stops, leave_at_once, stopped_by
-
-if TYPE_CHECKING:
-    from mqreplay.settings import Settings
+from mqreplay.cli.arguments import add_tables, settings_of
+from mqreplay.cli.command import BAD_INPUT, CRASHED, DONE, LOCKED, Command, command_texts
+from mqreplay.cli.doctor import command as doctor_command
+from mqreplay.machine.crash import crash_line
+from mqreplay.machine.stop_signals import end_process, handle_stops, leave_at_once, stopped_by
+from mqreplay.words.errors import (
+    InputError,
+    InputErrors,
+    MqreplayError,
+    OwnDiskError,
+    StoreUnavailable,
+    WarehouseLocked,
+)
+from mqreplay.words.printable import printable, without_secrets
+from mqreplay.words.similar import did_you_mean
 
 EXIT_STATUS = """\
 exit status:
@@ -58,26 +60,33 @@ exit status:
 """
 
 
-EXPLAIN_EXAMPLES = (
-    "mqreplay explain 701391d9 --warehouse warehouse/night",
-    "mqreplay explain 701391d9 --warehouse warehouse/night --json",
+# Deprecated names of commands, and what they are now.
+RENAMED = {"acknowledge": ("mute",), "register": ("tables", "--sql"), "unpack": ("import",)}
+
+
+def run_mcp(args: argparse.Namespace) -> None:
+    """Serve a warehouse to an agent."""
+    from mqreplay.mcp.server import serve
+
+    serve(args.warehouse, settings_of(args))
+
+
+COMMANDS = (
+    *step_commands.COMMANDS,
+    maintain_command.COMMAND,
+    sql_command.COMMAND,
+    *findings_command.COMMANDS,
+    *moment_commands.COMMANDS,
+    whatif_command.COMMAND,
+    advise_command.COMMAND,
+    mute_command.COMMAND,
+    Command("mcp", add_tables, run_mcp, needs_tables=True),
+    tables_command.COMMAND,
+    *recording_commands.COMMANDS,
+    doctor_command.COMMAND,
+    completion.COMMAND,
 )
-RECORD_EXAMPLES = (
-    'mqreplay record "10.0.0.1:9876;10.0.0.2:9876" --out recordings/night --for 8h',
-    "mqreplay record --store /home/rocketmq/store --out recordings/store",
-)
-IMPORT_EXAMPLES = ("mqreplay import /tmp/store-copy /tmp/logs.tar.gz --out recordings/imported --broker broker-a-0",)
-UNPACK_EXAMPLES = ("mqreplay unpack night.pcap.gz --out recordings/night",)
-DOCTOR_EXAMPLES = ("mqreplay doctor", "mqreplay doctor recordings/night/pull_log.jsonl.gz")
-PRINTING = {
-    "at": at_command.run,
-    "compare": compare_command.run,
-    "findings": findings_command.run,
-    "tables": tables_command.run,
-    "mute": mute_command.run,
-    "acknowledge": mute_command.run,
-    "bundle": bundle_command.run,
-}
+BY_NAME = {command.name: command for command in COMMANDS}
 
 
 class Parser(argparse.ArgumentParser):
@@ -93,71 +102,21 @@ def parser() -> argparse.ArgumentParser:
     """Return the parser of all commands."""
     top = Parser(
         prog="mqreplay",
+        usage="mqreplay [-h] [--version] COMMAND ...",
         description="Replay the decisions of an Apache RocketMQ cluster, and report what went wrong.",
         epilog=EXIT_STATUS,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=partial(argparse.RawDescriptionHelpFormatter, indent_increment=4),
     )
     top.add_argument("--version", action="version", version=f"mqreplay {__version__}")
-    commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    step_commands.add(commands)
-    maintain_command.add(commands)
-    text = "run a query on the tables; RocketMQ's decisions are functions"
-    sql_command.add(commands.add_parser("sql", help=text, description=sql_command.DESCRIPTION, **sql_command.EXAMPLES))
-    text = "list findings by kind, severity, group, topic, broker and time"
-    findings_command.add(
-        commands.add_parser(
-            "findings", help=text, description=findings_command.DESCRIPTION, **findings_command.EXAMPLES
-        )
+    commands = top.add_subparsers(
+        prog="mqreplay", dest="command", required=True, metavar="COMMAND", help=argparse.SUPPRESS
     )
-    text = "explain a finding: rule, evidence in time order, cause, effects"
-    explain = commands.add_parser("explain", help=text, description=text, **with_examples(*EXPLAIN_EXAMPLES))
-    explain.add_argument("finding", metavar="FINDING", help="its finding_id, or enough of its beginning")
-    add_warehouse(explain)
-    explain.add_argument("--cluster", metavar="NAME", help="the cluster, where several have it")
-    add_conf(explain)
-    add_lang(explain)
-    explain.add_argument("--limit", type=int, metavar="N", help="rows of evidence at most (50)")
-    explain.add_argument("--json", action="store_true", help="print the explanation as JSON")
-    for of_moment in (at_command, compare_command, ready_command, whatif_command, advise_command):
-        of_moment.add(commands)
-    mute_command.add(commands)
-    mcp_command.add(commands)
-    text = "list the tables, or the columns of one table, with comments"
-    tables_command.add(
-        commands.add_parser("tables", help=text, description=tables_command.DESCRIPTION, **tables_command.EXAMPLES)
-    )
-    text = "print SQL that registers the tables in a metastore"
-    register_command.add(commands.add_parser("register", help=text, description=text, **register_command.EXAMPLES))
-    _add_recording(commands)
-    text = "check this machine, or files of a recording, and print what to do"
-    doctor = commands.add_parser("doctor", help=text, description=text, **with_examples(*DOCTOR_EXAMPLES))
-    doctor.add_argument("files", nargs="*", metavar="FILE", help="files of a recording; none: this machine")
-    doctor.add_argument("--json", action="store_true", help="print the result as JSON")
-    add_conf(doctor)
-    text = "print a script that completes commands and options in bash, zsh or fish"
-    completion.add(
-        commands.add_parser("completion", help=text, description=completion.DESCRIPTION, **completion.EXAMPLES)
-    )
+    texts = command_texts()
+    for title, names in groupby(texts, key=lambda name: str(texts[name]["group"])):
+        group = top.add_argument_group(title)
+        for name in names:
+            BY_NAME[name].add_to(commands, group)
     return top
-
-
-def _add_recording(commands: Any) -> None:
-    """Add the commands that make recordings."""
-    text = "record a running cluster"
-    record_arguments.add(commands.add_parser("record", help=text, **with_examples(*RECORD_EXAMPLES)))
-    text = "make a recording of files on disk: copies, mqadmin output, logs, packet captures"
-    imports = commands.add_parser("import", help=text, description=text, **with_examples(*IMPORT_EXAMPLES))
-    imports.add_argument("paths", nargs="+", metavar="PATH", help="a file, a folder, or a tar or zip archive")
-    imports.add_argument("--out", required=True, metavar="DIR", help="folder of the recording; new or empty")
-    imports.add_argument("--broker", metavar="NAME-ID", help="the broker of files whose path names none: broker-a-0")
-    imports.add_argument("--time-zone", metavar="ZONE", help="the zone of times that name none: +08:00 (UTC)")
-    imports.add_argument("--json", action="store_true", help="print what came of them as JSON")
-    text = "make the JSONL files of a recording from packet captures"
-    unpack = commands.add_parser("unpack", help=text, description=text, **with_examples(*UNPACK_EXAMPLES))
-    unpack.add_argument("captures", nargs="+", metavar="CAPTURE", help="a .pcap or .pcapng, gzipped or not")
-    unpack.add_argument("--out", required=True, metavar="DIR", help="folder of the recording that they go into")
-    unpack.add_argument("--json", action="store_true", help="print what came of them as JSON")
-    bundle_command.add(commands)
 
 
 def main(argv: Sequence[str] | None = None, *, own_process: bool | None = None) -> int:
@@ -182,9 +141,18 @@ def main(argv: Sequence[str] | None = None, *, own_process: bool | None = None) 
         if not arguments:
             parser().print_help()
             return DONE
+        if (new := RENAMED.get(arguments[0])) is not None:
+            name, arguments = arguments[0], [*new, *arguments[1:]]
+            _say([f"{name} is deprecated, use {' '.join(new)}: {shlex.join(['mqreplay', *arguments])}"], DONE)
+        if arguments[0] == "help":
+            arguments = [*arguments[1:], "--help"]
+        if not arguments[0].startswith("-") and arguments[0] not in BY_NAME:
+            meant = did_you_mean(arguments[0], BY_NAME)
+            hint = f"did you mean {meant}?" if meant else "`mqreplay --help` lists them"
+            raise InputError(f"there is no command {without_secrets(arguments[0])}; {hint}")
         parser().parse_args(arguments, args)
         args.own_process, args.arguments = own, arguments
-        status = _command(args)
+        status = BY_NAME[args.command].execute(args)
         sys.stdout.flush()
     except BaseException as error:
         if isinstance(error, SystemExit | GeneratorExit):
@@ -251,77 +219,6 @@ def _say(messages: Sequence[str], status: int) -> int:
         except OSError:
             break  # nobody reads it
     return status
-
-
-def _command(args: argparse.Namespace) -> int:
-    use_stores(args)
-    # What needs Spark is imported late, so that --help and a wrong option answer at once.
-    if args.command == "import":
-        from mqreplay.record.imports.import_command import import_evidence
-
-        import_evidence(args.paths, args.out, sys.stdout, args.broker, args.time_zone, args.json)
-        return DONE
-    if args.command == "unpack":
-        from mqreplay.record.imports.captures.unpack import unpack
-
-        unpack(args.captures, args.out, sys.stdout, args.json)
-        return DONE
-    if args.command == "record":
-        record_arguments.run(args)
-        return DONE
-    if args.command == "register":
-        register_command.print_registration(args.warehouse, args.catalog, args.prefix, args.s3_scheme, sys.stdout)
-        return DONE
-    if args.command == "completion":
-        print(completion.script(args.shell), end="")
-        return DONE
-    if args.command in PRINTING:
-        PRINTING[args.command](args)
-        return DONE
-    if args.command == "ready":
-        return ready_command.run(args)
-    if args.command == "sql":
-        return sql_command.run(args)
-    from mqreplay.settings import load_settings
-
-    settings = load_settings(args.conf or step_commands.demo_conf(args.command))
-    settings = settings.in_language(getattr(args, "lang", None))
-    if args.command == "doctor":
-        return _doctor(args, settings)
-    if args.command == "advise":
-        advise_command.run(args, settings)
-        return DONE
-    if args.command == "mcp":
-        mcp_command.run(args, settings)
-        return DONE
-    if args.command == "whatif":
-        return whatif_command.run(args, settings)
-    if args.command == "explain":
-        from mqreplay.cli.explain import print_explanation
-
-        print_explanation(
-            args.warehouse,
-            args.finding,
-            args.cluster,
-            as_json=args.json,
-            limit=args.limit,
-            words=language(settings.report.language),
-        )
-        return DONE
-    if args.command == "maintain":
-        maintain_command.run(args, settings)
-        return DONE
-    return step_commands.run_step(args, settings)
-
-
-def _doctor(args: argparse.Namespace, settings: Settings) -> int:
-    if args.files:
-        from mqreplay.cli.doctor.files import examine_files
-
-        return DONE if examine_files(args.files, sys.stdout, args.json) else FAILED
-    from mqreplay.cli.doctor.machine import examine_machine
-
-    return DONE if examine_machine(settings, sys.stdout, args.json) else BAD_INPUT
 
 
 if __name__ == "__main__":

@@ -13,20 +13,13 @@ from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING, Any, Final
 
-from mqreplay.cli.arguments import WAREHOUSE, with_examples
+from mqreplay.cli.arguments import WAREHOUSE
+from mqreplay.cli.command import Command
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
 SHELLS = ("bash", "zsh", "fish")
-DESCRIPTION = """\
-Print a script that completes in a shell: commands, options, and what the warehouse has (findings, kinds, groups,
-topics, brokers, clusters and tables), if the line names one or MQREPLAY_WAREHOUSE does."""
-EXAMPLES = with_examples(
-    "mqreplay completion bash > ~/.local/share/bash-completion/completions/mqreplay",
-    "mqreplay completion zsh > ~/.zfunc/_mqreplay",
-    "mqreplay completion fish > ~/.config/fish/completions/mqreplay.fish",
-)
 SECONDS: Final = 0.35  # a user waits for the answer: what was read until then is offered
 SHORT_ID: Final = 8  # characters of an id that are printed
 # Argument -> column, and tables that have it and are small even for a large night.
@@ -51,6 +44,11 @@ def script(shell: str) -> str:
     from argcomplete.shell_integration import shellcode
 
     return shellcode(["mqreplay"], shell=shell)
+
+
+def run(args: argparse.Namespace) -> None:
+    """Print the script."""
+    print(script(args.shell), end="")
 
 
 def is_asked() -> bool:
@@ -140,3 +138,6 @@ def _rows(root: Path, name: str, prefix: str) -> Iterator[tuple[str, str]]:
                 word = str(row["name"])
                 is_short = is_finding and len(prefix) <= SHORT_ID
                 yield word[:SHORT_ID] if is_short else word, str(row["description"])
+
+
+COMMAND = Command("completion", add, run)

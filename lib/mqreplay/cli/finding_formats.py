@@ -8,13 +8,14 @@ from typing import Any, Final
 from xml.etree import ElementTree
 
 from mqreplay import __version__
-from mqreplay.cli.time_span import time_span
+from mqreplay.answers.mutes import mark_text
 from mqreplay.findings.every import KINDS
 from mqreplay.findings.shape import PLACE, place_text
+from mqreplay.findings.texts import advice_of, summary_of
 from mqreplay.language.language import Language
-from mqreplay.night.notify.mutes import mark_text
-from mqreplay.printable import json_text, printable
 from mqreplay.report.next_step import advice_parts, names_of
+from mqreplay.words.printable import json_text, printable
+from mqreplay.words.time_span import time_span
 
 Finding = Mapping[str, Any]
 LEVELS: Final = {"critical": "error", "warning": "warning", "info": "note"}
@@ -40,7 +41,7 @@ def markdown(findings: Sequence[Finding], with_cluster: bool, words: Language) -
         where = [each["cluster"]] if with_cluster else []
         state = f"{words.text('Open.')} " if each["open_since"] else ""
         short = str(each["finding_id"])[:8]
-        summary = " ".join(filter(None, (f"{state}{words.text(each['summary'])}", words.text(mark_text(each)))))
+        summary = " ".join(filter(None, (f"{state}{summary_of(each, words)}", words.text(mark_text(each)))))
         cells = [words.text(each["severity"]), each["kind"], *where, words.text(time_of(each)), short, summary]
         lines.append(_line([printable(cell).translate(MARKS) for cell in cells]))
     return "\n".join(lines) if findings else words.text("No findings.")
@@ -57,7 +58,7 @@ def junit(findings: Sequence[Finding], words: Language) -> str:
             name = printable(f"{each['kind']} {place_of(each)} {str(each['finding_id'])[:8]}".replace("  ", " "))
             names = {"classname": printable(f"{cluster}.{each['kind']}"), "name": name, "time": _seconds(each)}
             case = ElementTree.SubElement(suite, "testcase", names)
-            summary, when = words.text(each["summary"]), words.text(time_of(each))
+            summary, when = summary_of(each, words), words.text(time_of(each))
             mark = f"{words.text(mark_text(each))} ".lstrip()
             text = printable(f"{when}: {summary} {mark}{_advice(each, words)}".rstrip())
             if not _fails(each):
@@ -82,8 +83,9 @@ def _rule(name: str, words: Language) -> dict[str, Any]:
     kind = KINDS.get(name)
     if kind is None:  # of a package that is not installed here
         return {"id": name}
-    texts = {"shortDescription": kind.meaning or kind.rule, "fullDescription": kind.rule, "help": kind.advice}
-    return {"id": name, **{key: {"text": words.text(text)} for key, text in texts.items()}}
+    meaning, rule, advice = (kind.text(part, words.name) for part in ("meaning", "rule", "advice"))
+    texts = {"shortDescription": meaning or rule, "fullDescription": rule, "help": advice}
+    return {"id": name, **{key: {"text": text} for key, text in texts.items()}}
 
 
 def _result(finding: Finding, rule: int, words: Language) -> dict[str, Any]:
@@ -96,7 +98,7 @@ def _result(finding: Finding, rule: int, words: Language) -> dict[str, Any]:
         "ruleId": finding["kind"],
         "ruleIndex": rule,
         "level": LEVELS[finding["severity"]],
-        "message": {"text": words.text(finding["summary"])},
+        "message": {"text": summary_of(finding, words)},
         "locations": [{"logicalLocations": [{"fullyQualifiedName": place}]}],
         "partialFingerprints": {"findingId/v1": finding["finding_id"]},
         **muted,
@@ -117,7 +119,7 @@ def _fails(finding: Finding) -> bool:
 
 
 def _advice(finding: Finding, words: Language) -> str:
-    return "`".join(advice_parts(words.text(str(finding["advice"] or "")), names_of(dict(finding))))
+    return "`".join(advice_parts(advice_of(finding, words), names_of(dict(finding))))
 
 
 def _seconds(finding: Finding) -> str:

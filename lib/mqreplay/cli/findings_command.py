@@ -1,16 +1,15 @@
-"""`mqreplay findings`: the findings of a warehouse, filtered, as text or in a format of other programs."""
+"""`mqreplay findings` lists findings, `mqreplay explain` shows the evidence of one; as text or for other programs."""
 
 from __future__ import annotations
 
 import argparse
 import datetime as dt
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from mqreplay.cli.arguments import add_conf, add_lang, add_warehouse, with_examples
-from mqreplay.errors import InputError
+from mqreplay.cli.arguments import add_conf, add_json, add_lang, add_tables, add_warehouse, settings_of
+from mqreplay.cli.command import Command
 from mqreplay.language.language import language
-from mqreplay.severity import SEVERITIES
+from mqreplay.words.severity import SEVERITIES
 
 if TYPE_CHECKING:
     import polars as pl
@@ -19,51 +18,35 @@ if TYPE_CHECKING:
     from mqreplay.language.language import Language
     from mqreplay.settings import Settings
 
-DESCRIPTION = (
-    "List the findings of a warehouse, the most severe first; also those that `nightly --watch` reports as open. "
-    "`mqreplay explain ID` shows the evidence of one."
-)
-EXAMPLES = with_examples(
-    "mqreplay findings --warehouse warehouse/night",
-    "mqreplay findings --warehouse warehouse/night --severity critical",
-    "mqreplay findings --warehouse warehouse/night --group pay-group --since 2026-11-21T02:00 --until 2026-11-21T03:00",
-    "mqreplay findings --warehouse warehouse/night --kind 'broker_*' --kind failover_pull --format csv",
-    "mqreplay findings --warehouse warehouse/night --severity warning --format junit > findings.xml",
-)
 FILTERS = {"kind": "kind", "group": "consumer_group", "topic": "topic", "broker": "broker_name", "cluster": "cluster"}
 FORMATS = ("text", "md", "csv", "json", "junit", "sarif")
 
 
 def add(command: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
-    add_warehouse(command)
-    add_conf(command)
+    add_tables(command)
     command.add_argument("--severity", choices=SEVERITIES, help="only findings of this severity or a higher one")
     for name in FILTERS:
         text = f"only of this {name}, or of those that match a pattern such as 'pay-*'; repeatable"
         command.add_argument(f"--{name}", action="append", default=[], metavar="NAME", help=text)
     command.add_argument(
-        "--since", metavar="TIME", help="only what ended at or after this instant, in UTC: 2026-11-21T02:30"
+        "--since", metavar="TIME", help="only what ended at or after this instant, in UTC: 02:30 or 2026-11-21T02:30"
     )
     command.add_argument("--until", metavar="TIME", help="only what began before this instant, in UTC")
     add_lang(command)
-    command.add_argument("--json", action="store_true", help="the same as --format json")
+    add_json(command, "the same as --format json")
     command.add_argument("--format", choices=FORMATS, default="text", help="how findings are printed (%(default)s)")
 
 
 def run(args: argparse.Namespace) -> None:
     """Print the findings."""
-    from mqreplay.lake.existing import require_warehouse
-
-    require_warehouse(args.warehouse)
-    since, until = instant(args.since, "--since"), instant(args.until, "--until")
-    from mqreplay.cli.terminal import note_interruption
+    from mqreplay.answers.findings import findings, instant, last_recorded
     from mqreplay.lake.warehouse import Warehouse
-    from mqreplay.settings import load_settings
 
-    note_interruption(args.warehouse)
+    last = last_recorded(Warehouse(args.warehouse), args.cluster) if args.since or args.until else None
+    since, until = instant(args.since, "--since", last), instant(args.until, "--until", last)
     names = {column: getattr(args, name) for name, column in FILTERS.items()}
-    settings = load_settings(args.conf).in_language(args.lang)
+    settings = settings_of(args)
     frame = findings(args.warehouse, names, args.severity, since, until, settings)
     form = "json" if args.json else args.format
     _print(frame, form, Warehouse(args.warehouse), settings)
@@ -77,11 +60,11 @@ def run(args: argparse.Namespace) -> None:
 
 def _print(frame: pl.DataFrame, form: str, warehouse: Warehouse, settings: Settings) -> None:
     """Print the findings. Where the warehouse has several clusters, text names that of each finding."""
+    from mqreplay.answers.findings import clusters_of, watch_notes
     from mqreplay.cli.finding_formats import junit, markdown, sarif
-    from mqreplay.cli.finding_names import clusters_of
     from mqreplay.cli.rows import print_rows
-    from mqreplay.cli.terminal import print_findings
-    from mqreplay.printable import json_text
+    from mqreplay.terminal.outcome import print_findings
+    from mqreplay.words.printable import json_text
 
     with_cluster = len(clusters_of(warehouse)) > 1
     words = language(settings.report.language)
@@ -94,7 +77,7 @@ def _print(frame: pl.DataFrame, form: str, warehouse: Warehouse, settings: Setti
     elif form == "md":
         print(markdown(rows, with_cluster, words))
     elif form == "text":
-        print_findings(rows, with_cluster, _watch_notes(rows, dt.datetime.now(dt.UTC), settings), words)
+        print_findings(rows, with_cluster, watch_notes(rows, dt.datetime.now(dt.UTC), settings), words)
         if not rows:
             _print_judged_days(warehouse, words)
     else:
@@ -103,86 +86,66 @@ def _print(frame: pl.DataFrame, form: str, warehouse: Warehouse, settings: Setti
 
 def _print_judged_days(warehouse: Warehouse, words: Language) -> None:
     """Print of which days there are no findings."""
-    from mqreplay.printable import printable
-    from mqreplay.report.overview import judged_days
+    from mqreplay.answers.findings import judged_days
+    from mqreplay.words.printable import printable
 
     for cluster, days in sorted(judged_days(warehouse).items()):
         span = f"{min(days)}" if len(days) == 1 else f"{min(days)} – {max(days)} ({len(days)})"
         print(f"{words.text('judged')}: {printable(cluster)} {span}")
 
 
-def _watch_notes(rows: Iterable[dict[str, Any]], now: dt.datetime, settings: Settings) -> dict[tuple[str, str], str]:
-    """Return what watch knows of open findings, by cluster and finding_id."""
-    from mqreplay.night.open_findings import seconds_until_closed
-    from mqreplay.night.watched_findings import watch_note
-
-    limits = seconds_until_closed(settings)
-    found = {}
-    for row in rows:
-        if (last := row["last_seen_ts"]) is not None:
-            notes = [f"Last evidence: {last:%Y-%m-%d %H:%M:%S} UTC.", watch_note(row, limits.get(row["kind"], 0), now)]
-            found[row["cluster"], row["finding_id"]] = " ".join(filter(None, notes))
-    return found
-
-
-def findings(
-    root: str,
-    names: dict[str, list[str]],
-    severity: str | None,
-    since: dt.datetime | None = None,
-    until: dt.datetime | None = None,
-    settings: Settings | None = None,
-) -> pl.DataFrame:
-    """Return the findings of nightly runs and those that are open: `watched_findings.all_findings`, then mutes.MARKS.
-
-    ``names`` has names or patterns by column; none: all. The most severe findings come first, then the earliest.
-    Raises InputError for a name that the warehouse does not have, and if nothing was judged yet: then there are no
-    findings for want of a run.
-    """
-    import polars as pl
-
-    from mqreplay.cli.finding_names import matching_names
-    from mqreplay.lake.warehouse import Warehouse
-    from mqreplay.night.notify.mutes import MARKS, marked, valid_mutes
-    from mqreplay.night.open_findings import seconds_until_closed
-    from mqreplay.night.watched_findings import all_findings
-    from mqreplay.report.overview import judged_days
-    from mqreplay.settings import Settings
-
-    warehouse = Warehouse(root)
-    every = rows = all_findings(warehouse, seconds_until_closed(settings or Settings()))
-    for column, patterns in names.items():
-        if patterns:
-            rows = rows.filter(pl.col(column).is_in(matching_names(warehouse, every, column, patterns)))
-    rank = pl.col("severity").replace_strict(dict(zip(SEVERITIES, range(3), strict=True)), default=0)
-    rows = rows.filter(rank >= SEVERITIES.index(severity)) if severity else rows
-    if since:  # an open one has not ended
-        rows = rows.filter(pl.col("open_since").is_not_null() | (pl.coalesce("to_ts", "from_ts") >= since))
-    rows = rows.filter(pl.col("from_ts") < until) if until else rows
-    frame = rows.sort(-rank, "from_ts", "cluster", "finding_id").collect()
-    if frame.is_empty() and not judged_days(warehouse) and every.limit(1).collect().is_empty():
-        raise InputError(
-            f"no day of {root} was judged yet: run `mqreplay nightly` on a recording, or wait for its end;"
-            " `nightly --watch` alone keeps open findings, and there are none"
-        )
-    now = dt.datetime.now(dt.UTC)
-    mutes = {cluster: valid_mutes(warehouse, cluster, now) for cluster in frame["cluster"].unique()}
-    keys = frame.drop("evidence").to_dicts()
-    marks = [tuple(marked([row], mutes[row["cluster"]])[0][name] for name in MARKS) for row in keys]
-    types = (pl.Datetime("us", "UTC"), pl.String, pl.String)
-    return pl.concat([frame, pl.DataFrame(marks, dict(zip(MARKS, types, strict=True)), orient="row")], how="horizontal")
-
-
-def instant(text: str | None, option: str) -> dt.datetime | None:
-    """Return the instant of an ISO 8601 text, in UTC without a zone. Raises InputError."""
-    if text is None:
-        return None
-    try:
-        found = dt.datetime.fromisoformat(text)
-    except ValueError:
-        raise InputError(f"{option} {text!r} is no instant; write it as 2026-11-21T02:30 or 2026-11-21") from None
-    return found.replace(tzinfo=dt.UTC) if found.tzinfo is None else found.astimezone(dt.UTC)
-
-
 def _plain(value: Any) -> Any:
     return value.isoformat() if hasattr(value, "isoformat") else str(value)
+
+
+def add_explain(command: argparse.ArgumentParser) -> None:
+    """Add the options of explain."""
+    command.add_argument("finding", metavar="FINDING", help="its finding_id, or enough of its beginning")
+    add_warehouse(command)
+    command.add_argument("--cluster", metavar="NAME", help="the cluster, where several have it")
+    add_conf(command)
+    add_lang(command)
+    command.add_argument("--limit", type=int, metavar="N", help="rows of evidence at most (50)")
+    add_json(command, "print the explanation as JSON")
+
+
+def run_explain(args: argparse.Namespace) -> None:
+    """Print the explanation of a finding."""
+    words = language(settings_of(args).report.language)
+    named = args.warehouse, args.finding, args.cluster
+    print_explanation(*named, as_json=args.json, limit=args.limit, words=words)
+
+
+def print_explanation(
+    warehouse: str,
+    finding_id: str,
+    cluster: str | None,
+    *,
+    as_json: bool,
+    limit: int | None = None,
+    words: Language | None = None,
+) -> None:
+    """Print the explanation on stdout. ``limit``: rows of evidence at most."""
+    from mqreplay.answers.explanation import explain
+    from mqreplay.cli.page_line import print_page
+    from mqreplay.lake.local_folder import require_warehouse
+    from mqreplay.lake.warehouse import Warehouse
+    from mqreplay.report.evidence_rows import LIMIT
+    from mqreplay.terminal.explanation import print_explained
+    from mqreplay.words.printable import json_text, plain_value
+
+    limit = LIMIT if limit is None else limit
+    require_warehouse(warehouse)
+    explanation = explain(Warehouse(warehouse), finding_id, cluster, limit, None if as_json else words)
+    if as_json:
+        print(json_text(explanation.as_plain(), indent=1, default=plain_value))
+    else:
+        print_explained(explanation, limit, words)
+        finding = explanation.finding
+        print_page(warehouse, finding["cluster"], finding_id=finding["finding_id"], words=words)
+
+
+COMMANDS = (
+    Command("findings", add, run, needs_tables=True),
+    Command("explain", add_explain, run_explain, needs_tables=True),
+)

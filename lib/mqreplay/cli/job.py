@@ -10,9 +10,9 @@ import sys
 from collections.abc import Iterable
 from typing import TextIO
 
+from mqreplay.cli.command import BAD_INPUT
 from mqreplay.cli.command_line import main as command_line
-from mqreplay.cli.exit_status import BAD_INPUT
-from mqreplay.printable import printable
+from mqreplay.words.printable import printable
 
 # spark-submit gives everything after the job to the job, and would not see them there.
 SUBMIT_OPTION = re.compile(

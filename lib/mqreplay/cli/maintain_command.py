@@ -4,26 +4,19 @@ from __future__ import annotations
 
 import argparse
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from mqreplay.cli.arguments import add_conf, add_engine, add_warehouse, choice_of_engine, with_examples
-from mqreplay.printable import json_text
+from mqreplay.cli.arguments import add_conf, add_engine, add_json, add_warehouse, choice_of_engine, settings_of
+from mqreplay.cli.command import Command
+from mqreplay.words.printable import json_text
+from mqreplay.words.quantity import counted
 
 if TYPE_CHECKING:
     from mqreplay.night.maintain import Maintained
-    from mqreplay.settings import Settings
-
-TEXT = "remove old days, compact the tables, and remove unused files"
-EXAMPLES = (
-    "mqreplay maintain --warehouse warehouse/night",
-    "mqreplay maintain --warehouse warehouse/night --keep 90d --dry-run",
-    "mqreplay maintain --warehouse warehouse/night --keep silver=30d,gold=400d",
-)
 
 
-def add(commands: Any) -> None:
-    """Add the command, with its options."""
-    command = commands.add_parser("maintain", help=TEXT, description=TEXT, **with_examples(*EXAMPLES))
+def add(command: argparse.ArgumentParser) -> None:
+    """Add the options of the command."""
     add_warehouse(command)
     command.add_argument(
         "--keep",
@@ -33,16 +26,18 @@ def add(commands: Any) -> None:
     )
     command.add_argument("--cluster", metavar="NAME", help="remove old days of this cluster only")
     command.add_argument("--dry-run", action="store_true", help="print what would be done, and change no table")
-    command.add_argument("--json", action="store_true", help="print what was done as JSON")
+    add_json(command, "print what was done as JSON")
     add_conf(command)
     add_engine(command)
 
 
-def run(args: argparse.Namespace, settings: Settings) -> None:
+def run(args: argparse.Namespace) -> None:
     """Maintain the warehouse, and print a line for each table that changed."""
-    from mqreplay.cli.terminal import Progress, require_warehouse
+    from mqreplay.lake.local_folder import require_warehouse
     from mqreplay.night.maintain import maintain
+    from mqreplay.terminal.progress import Progress
 
+    settings = settings_of(args)
     require_warehouse(args.warehouse)
     choice = choice_of_engine(args, settings)
     with Progress(sys.stderr, choice.note) as progress:
@@ -71,27 +66,16 @@ def line(done: Maintained) -> str:
     """Return what was done to a table in one line."""
     parts = []
     if done.rows_removed:
-        parts.append(f"{_count(done.rows_removed, 'row')} removed")
-    before = f"{_count(done.files_before, 'file')} ({_size(done.bytes_before)})"
+        parts.append(f"{counted(done.rows_removed, 'row')} removed")
+    before = f"{counted(done.files_before, 'file')} ({_size(done.bytes_before)})"
     if done.files_before != done.files_after or done.bytes_before != done.bytes_after:
-        parts.append(f"{before} became {_count(done.files_after, 'file')} ({_size(done.bytes_after)})")
+        parts.append(f"{before} became {counted(done.files_after, 'file')} ({_size(done.bytes_after)})")
     if done.unused_files_removed:
-        unused = _count(done.unused_files_removed, "unused file")
+        unused = counted(done.unused_files_removed, "unused file")
         parts.append(f"{unused} ({_size(done.unused_bytes_removed)}) removed")
     if done.log_entries_removed:
-        parts.append(
-            f"{done.log_entries_removed:,} log {'entry' if done.log_entries_removed == 1 else 'entries'} removed"
-        )
+        parts.append(f"{counted(done.log_entries_removed, 'log entry')} removed")
     return f"{done.table}: {', '.join(parts)}"
-
-
-def _count(number: int, one: str) -> str:
-    """Return a number with its noun.
-
-    >>> _count(1, "row"), _count(1500, "row")
-    ('1 row', '1,500 rows')
-    """
-    return f"{number:,} {one}{'' if number == 1 else 's'}"
 
 
 def _size(size: int) -> str:
@@ -104,3 +88,6 @@ def _size(size: int) -> str:
         if size >= least:
             return f"{size / least:,.1f} {unit}"
     return f"{size / 1e3:.0f} kB" if size >= 1000 else f"{size} B"
+
+
+COMMAND = Command("maintain", add, run)

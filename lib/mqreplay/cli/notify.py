@@ -8,27 +8,18 @@ import sys
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
-from mqreplay.errors import InputError, WarehouseLocked
 from mqreplay.language.language import language
-from mqreplay.printable import printable
+from mqreplay.words.errors import InputError, WarehouseLocked
+from mqreplay.words.printable import printable
 
 if TYPE_CHECKING:
-    from mqreplay.night.notify.alert import Alert
-    from mqreplay.night.notify.channel import Channel
-    from mqreplay.night.outcome import Outcome
-    from mqreplay.night.watch import RoundDone
+    from mqreplay.answers.alert import Alert
+    from mqreplay.answers.outcome import Outcome
+    from mqreplay.notices.channel import Channel
+    from mqreplay.notices.watch import RoundDone
     from mqreplay.settings import Settings
 
 NO_OTHERS = dt.datetime.max.replace(tzinfo=dt.UTC)
-
-
-def add(command: argparse.ArgumentParser) -> None:
-    """Add the option."""
-    text = (
-        "send a message when a finding opens, gets worse or closes: an address of apprise, alertmanager://HOST:9093, "
-        "or @FILE with one a line; repeatable (default: those of [notify])"
-    )
-    command.add_argument("--notify", action="append", default=[], metavar="URL", help=text)
 
 
 class Notifier:
@@ -40,7 +31,7 @@ class Notifier:
         self._channels: list[Channel] = []
         self._failed_before = False
         if args.notify or settings.notify.urls or settings.notify.file:
-            from mqreplay.night.notify.notify import opened_channels
+            from mqreplay.notices.notify import opened_channels
 
             if args.catalog is not None:
                 raise InputError("messages are noted in a table by its path: leave --notify out with --catalog")
@@ -50,27 +41,28 @@ class Notifier:
         """Send what is due after a night."""
         if not self._channels:
             return
-        from mqreplay.night.notify.alert import instant, of_night
-        from mqreplay.night.open_findings import seconds_until_closed
+        from mqreplay.answers.alert import instant, of_night
+        from mqreplay.answers.open_findings import seconds_until_closed
 
         limits = seconds_until_closed(self._settings)
         for outcome in outcomes:
             alerts = of_night((*outcome.findings, *outcome.others), instant(outcome.last_ts), limits)
             opening = {str(row["finding_id"]) for row in outcome.findings}
-            self._send(outcome.cluster, alerts, self._page(outcome.report), instant(outcome.since), opening)
+            page, since, until = self._page(outcome.report), instant(outcome.since), instant(outcome.last_ts)
+            self._send(outcome.cluster, alerts, page, since, opening, until=until)
 
     def of_round(self, done: RoundDone) -> None:
         """Send what is due after a round of watch: the findings of gold.open_finding, and those of a night."""
         if not self._channels:
             return
+        from mqreplay.answers.alert import of_watch
+        from mqreplay.answers.open_findings import read_findings
         from mqreplay.lake.warehouse import Warehouse
-        from mqreplay.night.notify.alert import of_watch
-        from mqreplay.night.open_findings import read_findings
 
         for one in done.clusters:
             if one.changes or self._failed_before or done.number == 1:
                 alerts = of_watch(read_findings(Warehouse(self._root), one.cluster))
-                self._send(one.cluster, alerts, None, NO_OTHERS)
+                self._send(one.cluster, alerts, self._watch_page(one.cluster), NO_OTHERS, until=one.recorded_until)
         self.of_night(done.nights)
 
     def _send(
@@ -80,8 +72,10 @@ class Notifier:
         page: str | None,
         known_since: dt.datetime | None,
         opening: Collection[str] | None = None,
+        *,
+        until: dt.datetime | None = None,
     ) -> None:
-        from mqreplay.night.notify.notify import notify
+        from mqreplay.notices.notify import notify
 
         try:
             done = notify(
@@ -94,6 +88,7 @@ class Notifier:
                 known_since=known_since,
                 opening=opening,
                 words=language(self._settings.report.language),
+                until=until,
             )
         except WarehouseLocked:
             self._failed_before = True
@@ -104,6 +99,12 @@ class Notifier:
             self._say(line)
         if done.messages:
             self._say(f"{cluster}: {done.messages} message{'' if done.messages == 1 else 's'} sent")
+
+    def _watch_page(self, cluster: str) -> str:
+        from mqreplay.answers.page_path import watch_path
+
+        path, base = watch_path(self._root, cluster), self._settings.notify.page.rstrip("/")
+        return f"{base}/{'/'.join(path.split('/')[-2:])}" if base else path
 
     def _page(self, report: str | None) -> str | None:
         base = self._settings.notify.page.rstrip("/")

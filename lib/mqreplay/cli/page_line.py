@@ -8,11 +8,11 @@ from typing import Any
 
 from rich.text import Text
 
-from mqreplay.cli.terminal import text_console
+from mqreplay.answers.page_path import overview_link, page_link
 from mqreplay.language.language import Language, in_english
-from mqreplay.night.page_path import overview_link, page_link
-from mqreplay.printable import printable
-from mqreplay.report.place_anchor import Place
+from mqreplay.report.data import Place
+from mqreplay.terminal.console import text_console
+from mqreplay.words.printable import printable
 
 
 def print_page(

@@ -16,24 +16,24 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 
 from mqreplay.bind.register import register
-from mqreplay.crash import is_of_machine, java_exceptions
-from mqreplay.errors import InputError
 from mqreplay.lake.confinement import confine_writes
 from mqreplay.lake.contract import load_contracts
 from mqreplay.lake.executor_wait import say_while_no_executor
-from mqreplay.lake.existing import LAYERS, require_warehouse
 from mqreplay.lake.files import files_of, joined
+from mqreplay.lake.local_folder import LAYERS, require_warehouse
 from mqreplay.lake.scratch import scratch
 from mqreplay.lake.session import build_session, fit_plans
-from mqreplay.lake.similar import unknown_table
-from mqreplay.lake.sql import check_text, quoted
+from mqreplay.lake.sql import check_text, literal
 from mqreplay.lake.statement import check_analyzed, read_statement
 from mqreplay.lake.storage import spark_location
 from mqreplay.lake.warehouse import Warehouse
-from mqreplay.log_folder import temporary_logs
-from mqreplay.printable import printable
+from mqreplay.machine.crash import is_of_machine, java_exceptions
+from mqreplay.machine.log_folder import temporary_logs
+from mqreplay.machine.stop_signals import handle_stops_again
 from mqreplay.settings import Settings
-from mqreplay.stop_signals import handle_stops_again
+from mqreplay.words.errors import InputError
+from mqreplay.words.printable import printable
+from mqreplay.words.similar import unknown_table
 
 # In the session of a query: no file is a table by its path, and no text is replaced by a setting or a variable.
 READ_ONLY = {"spark.sql.runSQLOnFiles": "false", "spark.sql.variable.substitute": "false"}
@@ -171,7 +171,7 @@ def _register_tables(spark: SparkSession, warehouse: Warehouse, names: Iterable[
         # Another warehouse may have had the name in this process. Its files stay, as it was made with a LOCATION.
         spark.sql(f"DROP TABLE IF EXISTS {name}")
         if warehouse.exists(name):
-            spark.sql(f"CREATE TABLE {name} USING delta LOCATION {quoted(spark_location(warehouse.location(name)))}")
+            spark.sql(f"CREATE TABLE {name} USING delta LOCATION {literal(spark_location(warehouse.location(name)))}")
 
 
 @contextmanager

@@ -9,16 +9,15 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import TextIO
 
+from rich.box import HEAVY_HEAD
 from rich.cells import cell_len
 from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
-from mqreplay.printable import csv_text, json_text, printable
+from mqreplay.terminal.console import PIPED, print_table
+from mqreplay.words.printable import csv_text, json_text, printable
 
-LINE_FORM = "--format line"  # where a table is too wide
-NARROWEST = 12  # columns of the terminal that a folded column keeps
-BORDER = 3  # columns of the terminal between two columns
+LINE_FORM = "--format line"  # where a value is too long
+MOST_NESTED = 200  # characters of a list that a terminal shows
 
 
 def print_rows(
@@ -30,8 +29,8 @@ def print_rows(
 ) -> None:
     """Print rows to ``out``, or stdout: as a table, one column a line, CSV or one JSON object a line.
 
-    Values belong to names by their position: several columns may have one name. A table fits into the terminal: long
-    values are folded; columns that have no space are named below it, with ``line_form``, which shows them.
+    Values belong to names by their position: several columns may have one name. Rows of which a table does not fit
+    into the terminal are printed one column a line. Long lists are cut there; ``line_form`` shows all of them.
     """
     out = sys.stdout if out is None else out
     if form == "json":
@@ -59,33 +58,23 @@ def _print_lines(names: Sequence[str], rows: Iterable[Sequence[object]], out: Te
 
 
 def _print_table(names: Sequence[str], rows: Iterable[Sequence[object]], out: TextIO, line_form: str) -> None:
-    heads = [printable(name) for name in names]
-    cells = [[printable(_cell(value)) for value in row] for row in rows]
     # Piped somewhere there is no terminal to fit into: wide rows stay on their lines.
     is_terminal = sys.stdout.isatty()
-    width = shutil.get_terminal_size().columns if is_terminal else 10_000
-    shown = _fitting(heads, cells, width) if is_terminal else len(heads)
-    table = Table(pad_edge=False)
-    for head in heads[:shown]:
-        table.add_column(Text(head), overflow="fold")
-    for row in cells:
-        table.add_row(*map(Text, row[:shown]))
-    console = Console(file=out, width=width, highlight=False, force_terminal=is_terminal or None)
-    console.print(table if names else "")
-    if left_out := heads[shown:]:
-        columns = "column does" if len(left_out) == 1 else "columns do"
-        print(f"{len(left_out)} {columns} not fit: {', '.join(left_out)}. {line_form} shows all.", file=out)
+    width, height = shutil.get_terminal_size() if is_terminal else (PIPED, 25)
+    console = Console(file=out, width=width, height=height, highlight=False, force_terminal=is_terminal or None)
+    cells = [[printable(_shown(value, line_form) if is_terminal else _cell(value)) for value in row] for row in rows]
+    if names:
+        print_table(console, [printable(name) for name in names], cells, box=HEAVY_HEAD)
+    else:
+        console.print()
 
 
-def _fitting(heads: Sequence[str], cells: Sequence[Sequence[str]], width: int) -> int:
-    """Return how many columns fit, the first ones, if each is at least as wide as its values or ``NARROWEST``."""
-    left = width + 1  # there is no border after the last column, and none before the first
-    for number, head in enumerate(heads):
-        longest = max([cell_len(head), *(cell_len(row[number]) for row in cells)])
-        left -= min(longest, NARROWEST) + BORDER
-        if left < 0:
-            return max(1, number)
-    return len(heads)
+def _shown(value: object, line_form: str) -> str:
+    """Return a value for a terminal. Of a long list, such as the evidence of a finding, only the begin is shown."""
+    text = _cell(value)
+    if not isinstance(value, (list, tuple, dict)) or len(text) <= MOST_NESTED:
+        return text
+    return f"{text[:MOST_NESTED]} ... ({len(text) - MOST_NESTED:,} more characters; {line_form} shows all)"
 
 
 def _csv_cell(value: object) -> str:

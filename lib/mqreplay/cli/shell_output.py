@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 
 from mqreplay.cli.arguments import FORMS
 from mqreplay.cli.rows import print_rows
-from mqreplay.printable import printable
+from mqreplay.words.printable import printable
 
 # It ends at once if all fits, keeps colours, and leaves the text on the terminal.
 DEFAULT_PAGER = "less -FRX"

@@ -9,26 +9,14 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mqreplay.cli.arguments import add_conf, add_format, add_warehouse, with_examples
-from mqreplay.cli.exit_status import DONE
-from mqreplay.errors import InputError
+from mqreplay.answers.query_bounds import MOST_MEMORY, TOO_LARGE
+from mqreplay.cli.arguments import add_conf, add_format, add_warehouse
+from mqreplay.cli.command import DONE, Command
+from mqreplay.words.errors import InputError
 
 if TYPE_CHECKING:
     from mqreplay.settings import Settings
 
-DESCRIPTION = """\
-Run a query over the tables of a warehouse. RocketMQ's decisions are functions in it: docs/sql.md lists them.
-Without a query it reads one from stdin; in a terminal it starts a shell. Nothing is changed."""
-EXAMPLES = with_examples(
-    'mqreplay sql "SELECT kind, severity, summary FROM gold.finding" --warehouse warehouse/night',
-    "mqreplay sql --file question.sql --warehouse warehouse/night --format csv",
-    "mqreplay sql --warehouse warehouse/night < question.sql",
-    'mqreplay sql "DESCRIBE FUNCTION allocate" --warehouse warehouse/night',
-    'mqreplay sql "SELECT array(1, 2)" --engine spark --warehouse warehouse/night',
-    "mqreplay sql --warehouse warehouse/night",
-)
-MOST_MEMORY = 2 << 30  # bytes that a query and its rows take: twice what DuckDB counts for itself
-TOO_LARGE = "query: it needs more memory than it may use; add conditions or a LIMIT"
 DESCRIBE_FUNCTION = re.compile(r'\s*DESC(?:RIBE)?\s+FUNCTION\s+(?:EXTENDED\s+)?[`"]?(\w+)[`"]?\s*;?\s*', re.IGNORECASE)
 
 
@@ -68,7 +56,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _run(args: argparse.Namespace) -> None:
-    from mqreplay.lake.existing import require_warehouse
+    from mqreplay.lake.local_folder import require_warehouse
 
     require_warehouse(args.warehouse)
     if args.engine == "spark":
@@ -80,7 +68,7 @@ def _run(args: argparse.Namespace) -> None:
 
     settings = load_settings(args.conf)
     from mqreplay.cli.rows import print_rows
-    from mqreplay.cli.terminal import note_interruption
+    from mqreplay.terminal.console import note_interruption
 
     note_interruption(args.warehouse)
     if text is None:
@@ -125,7 +113,7 @@ def answer(args: argparse.Namespace, text: str, settings: Settings) -> tuple[lis
         if bound := FUNCTIONS.get(described[1].lower()):
             return ["function_desc"], [(line,) for line in description_lines(bound, engine)]
     if engine == "duckdb":
-        from mqreplay.cli.duckdb_query import duckdb_stream
+        from mqreplay.answers.duckdb_query import duckdb_stream
 
         return duckdb_stream(warehouse, text, MOST_MEMORY if args.own_process else None)
     from mqreplay.cli.query import fetch, query
@@ -144,6 +132,9 @@ def _confine(args: argparse.Namespace, settings: Settings, folders: list[Path]) 
         return
     from mqreplay.lake.confinement import confine_writes
     from mqreplay.lake.scratch import scratch
-    from mqreplay.log_folder import temporary_logs
+    from mqreplay.machine.log_folder import temporary_logs
 
     confine_writes([scratch().folder, *temporary_logs(), *folders])
+
+
+COMMAND = Command("sql", add, run)

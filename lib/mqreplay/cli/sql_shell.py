@@ -11,15 +11,15 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from mqreplay.answers.query_bounds import TOO_LARGE
 from mqreplay.bind.functions import FUNCTIONS
 from mqreplay.cli.shell_output import ShellOutput
-from mqreplay.cli.sql_command import TOO_LARGE
-from mqreplay.errors import MqreplayError
 from mqreplay.lake.contract import Contract
-from mqreplay.lake.similar import unknown_table
 from mqreplay.lake.warehouse import Warehouse
-from mqreplay.printable import printable
-from mqreplay.stop_signals import forget_stops, stopped_by
+from mqreplay.machine.stop_signals import forget_stops, stopped_by
+from mqreplay.words.errors import MqreplayError
+from mqreplay.words.printable import printable
+from mqreplay.words.similar import did_you_mean, unknown_table
 
 HELP = """\
 A statement ends with a semicolon and may take several lines.
@@ -27,8 +27,8 @@ A statement ends with a semicolon and may take several lines.
   .schema TABLE   the columns of a table, with their types and comments
   .mode FORM      how rows are printed: table, line (one column a line, for wide tables), csv or json
   .pager off      print long answers without the pager ($PAGER, or less); .pager on uses it again
-  .help           this list
-  .quit           leave (also Ctrl-D); Ctrl-C ends a query
+  .help, help     this list
+  .quit, exit     leave (also quit, Ctrl-D); Ctrl-C ends a query
 Tab completes tables, columns, functions and words of SQL. DESCRIBE FUNCTION name; explains a function."""
 KEYWORDS = (
     *("SELECT", "FROM", "WHERE", "GROUP BY", "ORDER BY", "ALL", "HAVING", "LIMIT", "JOIN", "LEFT", "USING", "AND"),
@@ -36,6 +36,7 @@ KEYWORDS = (
     *("INTERVAL", "TIMESTAMP", "DESCRIBE", "DESCRIBE FUNCTION", "SHOW TABLES", "SHOW FUNCTIONS", "EXPLAIN"),
     *("count(", "sum(", "min(", "max("),
 )
+WORDS = {"help": ".help", "?": ".help", "quit": ".quit", "exit": ".quit"}  # as other shells have them
 COMMANDS = (".tables", ".schema", ".mode", ".pager", ".help", ".quit")
 DELIMITERS = " \t\n,()=<>+-*/;'\"[]{}"  # between words to complete: not the dot
 HISTORY_LINES = 1000
@@ -51,7 +52,7 @@ def run_shell(
     tables, output = Warehouse(warehouse), ShellOutput(form)
     if history is not None:
         _use_readline(history, words(tables.contracts))
-    print(f"mqreplay sql on {printable(warehouse)}; .help lists the commands", file=sys.stderr)
+    print(f"mqreplay sql on {printable(warehouse)}; help lists the commands", file=sys.stderr)
     pending = ""
     while True:
         try:
@@ -64,10 +65,11 @@ def run_shell(
             pending = ""
             print(file=sys.stderr)
             continue
-        if not pending and line.strip().startswith("."):
-            if line.strip() == ".quit":
-                return
-            _say_errors(lambda: _command(line.strip(), tables, output))  # noqa: B023 - called at once
+        command = "" if pending else WORDS.get(line.strip(" ;\t").lower(), line.strip())
+        if command == ".quit":
+            return
+        if command.startswith("."):
+            _say_errors(lambda: _command(command, tables, output))  # noqa: B023 - called at once
             continue
         pending = f"{pending}\n{line}" if pending else line
         if not pending.strip():
@@ -157,7 +159,9 @@ def _command(line: str, tables: Warehouse, output: ShellOutput) -> None:
         output.choose_pager(rest.strip())
     else:
         if name != ".help":
-            print(f"there is no command {printable(name)}", file=sys.stderr)
+            meant = did_you_mean(name, COMMANDS)
+            hint = f"; did you mean {meant}?" if meant else ""
+            print(f"there is no command {printable(name)}{hint}", file=sys.stderr)
         print(HELP)
 
 

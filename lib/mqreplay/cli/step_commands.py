@@ -5,105 +5,84 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING
 
-from mqreplay.cli import notify, watch_command
 from mqreplay.cli.arguments import (
     DEFAULT_ENGINE,
     add_conf,
     add_engine,
+    add_json,
     add_lang,
     add_prefix,
     add_warehouse,
     choice_of_engine,
-    with_examples,
+    settings_of,
 )
-from mqreplay.cli.exit_status import BAD_INPUT, CRASHED, DONE, FAILED
-from mqreplay.crash import crash_line
-from mqreplay.errors import InputError
+from mqreplay.cli.command import BAD_INPUT, CRASHED, DONE, FAILED, Command
+from mqreplay.cli.notify import Notifier
 from mqreplay.language.language import language
-from mqreplay.printable import json_text, printable
-from mqreplay.severity import SEVERITIES
+from mqreplay.machine.crash import crash_line
+from mqreplay.words.errors import InputError
+from mqreplay.words.printable import json_text, printable
+from mqreplay.words.severity import SEVERITIES
 
 if TYPE_CHECKING:
+    from mqreplay.answers.figures import Sample
     from mqreplay.night.catalog import Catalog
     from mqreplay.night.failures import Failure
-    from mqreplay.night.figures import Sample
     from mqreplay.settings import Settings
 
-STEPS = {
-    "nightly": "run all steps: ingest, replay, validate, report",
-    "ingest": "read recordings into the silver tables; unchanged files are not read again",
-    "replay": "judge all decisions and find problems: silver tables to gold tables",
-    "validate": "run the contracts' expectations on the tables",
-    "report": "make one HTML page for each cluster",
-}
-EXAMPLES = {
-    "nightly": (
-        "mqreplay nightly recordings/night --warehouse warehouse/night",
-        "mqreplay nightly recordings/night --warehouse warehouse/night --fail-on critical --json",
-        "mqreplay nightly recordings/night --warehouse warehouse/night --conf own.toml --catalog spark_catalog",
-        "mqreplay nightly recordings/live --warehouse warehouse/live --watch",
-        "mqreplay nightly 'recordings/*/2026-11-24' --warehouse warehouse/estate",
-        "mqreplay nightly recordings/night --warehouse warehouse/night --notify @/etc/mqreplay/notify.urls",
-    ),
-    "ingest": ("mqreplay ingest recordings/night --warehouse warehouse/night",),
-    "replay": ("mqreplay replay --warehouse warehouse/night",),
-    "validate": ("mqreplay validate --warehouse warehouse/night",),
-    "report": (
-        "mqreplay report --warehouse warehouse/night",
-        "mqreplay report --anonymise --warehouse warehouse/night",
-    ),
-}
+STEPS = ("nightly", "ingest", "replay", "validate", "report")
 NEED_WAREHOUSE = ("replay", "validate", "report")
+NOTIFY = (
+    "send a message when a finding opens, gets worse or closes: an address of apprise, alertmanager://HOST:9093, "
+    "or @FILE with one a line; repeatable (default: those of [notify])"
+)
 RECORDING = "folder of a recording, or a pattern such as 'recordings/*/2026-11-24'; without any, those of [nightly]"
 
 
-def add(commands: Any) -> None:
-    """Add the commands, with their options."""
-    for name, text in STEPS.items():
-        command = commands.add_parser(name, help=text, description=text, **with_examples(*EXAMPLES[name]))
-        if name in ("nightly", "ingest"):
-            command.add_argument("recordings", nargs="*", metavar="RECORDING", help=RECORDING)
-        add_warehouse(command)
-        _options(command)
-        if name == "nightly":
-            watch_command.add(command)
-            notify.add(command)
-            text = "write the figures of the run for Prometheus (node_exporter's textfile collector); it ends in .prom"
-            command.add_argument("--metrics", metavar="FILE", help=text)
-        if name == "report":
-            text = "make pages without names too, in report/anonymised of the warehouse: to share them"
-            command.add_argument("--anonymise", action="store_true", help=text)
-        command.add_argument(
-            "--catalog",
-            metavar="NAME",
-            help="read and write the tables by names in this catalog of the Spark session, such as spark_catalog",
-        )
-        add_prefix(command)
-    text = "run the nightly steps on the sample"
-    demo = commands.add_parser(
-        "demo", help=text, description=text, **with_examples("mqreplay demo", "mqreplay demo --engine local")
-    )
+def _add(name: str, command: argparse.ArgumentParser) -> None:
+    """Add the options of a step, or of all."""
+    if name in ("nightly", "ingest"):
+        command.add_argument("recordings", nargs="*", metavar="RECORDING", help=RECORDING)
+    add_warehouse(command)
+    _options(command)
+    if name == "nightly":
+        _add_watch(command)
+        command.add_argument("--notify", action="append", default=[], metavar="URL", help=NOTIFY)
+        text = "write the figures of the run for Prometheus (node_exporter's textfile collector); it ends in .prom"
+        command.add_argument("--metrics", metavar="FILE", help=text)
+    if name == "report":
+        text = "make pages without names too, in report/anonymised of the warehouse: to share them"
+        command.add_argument("--anonymise", action="store_true", help=text)
+    text = "read and write the tables by names in this catalog of the Spark session, such as spark_catalog"
+    command.add_argument("--catalog", metavar="NAME", help=text)
+    add_prefix(command)
+
+
+def _add_demo(command: argparse.ArgumentParser) -> None:
     # Not by the environment: the sample must not get into a warehouse of real nights.
-    demo.add_argument("--warehouse", metavar="DIR", default="warehouse/demo", help="folder of the tables (%(default)s)")
-    _options(demo, "spark")
+    text = "folder of the tables (%(default)s)"
+    command.add_argument("--warehouse", metavar="DIR", default="warehouse/demo", help=text)
+    _options(command, "spark")
+
+
+def _add_watch(command: argparse.ArgumentParser) -> None:
+    text = "run until stopped: judge the last minutes of a growing recording, and run the night after midnight"
+    command.add_argument("--watch", action="store_true", help=text)
+    command.add_argument("--every", metavar="TIME", help="with --watch: interval of the rounds, 10s to 10m (60s)")
+    text = "with --watch: answer Prometheus at http://127.0.0.1:PORT/metrics"
+    command.add_argument("--metrics-port", type=int, metavar="PORT", help=text)
 
 
 def _options(command: argparse.ArgumentParser, engine: str = DEFAULT_ENGINE) -> None:
     command.add_argument("--cluster", metavar="NAME", help="name of the cluster, if the recording does not contain it")
     add_conf(command)
-    command.add_argument("--json", action="store_true", help="print the outcome as JSON")
+    add_json(command, "print the outcome as JSON")
     add_engine(command, engine)
     add_lang(command)
     command.add_argument("--fail-on", choices=SEVERITIES, help="exit 1 if a finding of the night reaches it")
-
-
-def demo_conf(command: str) -> str | None:
-    """Return the settings of the sample for the demo."""
-    from mqreplay.places import conf_dir
-
-    return str(conf_dir() / "sample.toml") if command == "demo" else None
 
 
 def _catalog(args: argparse.Namespace) -> Catalog | None:
@@ -116,18 +95,25 @@ def _catalog(args: argparse.Namespace) -> Catalog | None:
     return None if name is None else Catalog(name, prefix)
 
 
-def run_step(args: argparse.Namespace, settings: Settings) -> int:
+def run(args: argparse.Namespace) -> int:
     """Run a step, or all; print the outcome. Return the exit status.
 
     It is 1 for a failed expectation, or a finding of the night that reaches --fail-on. It is 2 or 4 if some recordings
     or clusters failed.
     """
-    from mqreplay.cli.terminal import Progress, print_outcome, require_warehouse
-    from mqreplay.night.nightly import run
+    from mqreplay.lake.local_folder import require_warehouse
+    from mqreplay.machine.places import conf_dir
+    from mqreplay.night.nightly import run as run_night
+    from mqreplay.terminal.outcome import print_outcome
+    from mqreplay.terminal.progress import Progress
 
+    is_demo = args.command == "demo"
+    settings = settings_of(args, str(conf_dir() / "sample.toml") if is_demo else None)
     if getattr(args, "watch", False):
+        from mqreplay.cli.watch_command import run_watch
+
         args.recordings = _recordings(args, settings)
-        watch_command.run(args, settings, notify.Notifier(args, settings))
+        run_watch(args, settings, Notifier(args, settings))
         return DONE
     if getattr(args, "every", None) is not None:
         raise InputError("--every belongs to --watch")
@@ -135,13 +121,13 @@ def run_step(args: argparse.Namespace, settings: Settings) -> int:
         raise InputError("--metrics-port belongs to --watch; use --metrics FILE")
     if args.command in NEED_WAREHOUSE:
         require_warehouse(args.warehouse)
-    step = "nightly" if args.command == "demo" else args.command
+    step = "nightly" if is_demo else args.command
     failed: list[Failure] = []
     catalog = _catalog(args)
     choice = choice_of_engine(args, settings)
-    notifier = notify.Notifier(args, settings) if args.command == "nightly" else None
+    notifier = Notifier(args, settings) if args.command == "nightly" else None
     with Progress(sys.stderr, choice.note) as progress:
-        outcomes = run(
+        outcomes = run_night(
             step,
             args.warehouse,
             settings,
@@ -178,7 +164,7 @@ def _measured(args: argparse.Namespace) -> Callable[[list[Sample]], None] | None
     """Return what writes the file of --metrics; None without it. Raises InputError if there cannot be one."""
     if getattr(args, "metrics", None) is None:
         return None
-    from mqreplay.night.metrics import Figures, metrics_file, write_metrics
+    from mqreplay.notices.metrics import Figures, metrics_file, write_metrics
 
     path = metrics_file(args.metrics)
     return lambda samples: write_metrics(path, Figures(samples))
@@ -186,7 +172,7 @@ def _measured(args: argparse.Namespace) -> Callable[[list[Sample]], None] | None
 
 def _recordings(args: argparse.Namespace, settings: Settings) -> list[str]:
     """Return the recordings of the command, or those of the settings. Raises InputError if there are none."""
-    from mqreplay.places import sample_dir
+    from mqreplay.machine.places import sample_dir
 
     if args.command == "demo":
         return [str(sample_dir() / "orders-4.9.7")]
@@ -206,3 +192,9 @@ def _reason(failure: Failure, args: argparse.Namespace) -> str:
     if failure.is_expected:
         return str(failure.error)
     return crash_line(failure.error, args.arguments, args.warehouse)
+
+
+COMMANDS = (
+    *(Command(name, partial(_add, name), run) for name in STEPS),
+    Command("demo", _add_demo, run),
+)

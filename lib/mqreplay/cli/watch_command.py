@@ -1,4 +1,4 @@
-"""`mqreplay nightly --watch`: its options, and its output: a line for each change of a finding, one for each round."""
+"""`mqreplay nightly --watch`: a line for each change of a finding and one for each round, or JSON."""
 
 from __future__ import annotations
 
@@ -6,53 +6,37 @@ import argparse
 import datetime as dt
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from mqreplay.errors import InputError
-from mqreplay.language.language import language
-from mqreplay.printable import json_text, printable
+from rich.text import Text
 
-if TYPE_CHECKING:
-    from mqreplay.cli.notify import Notifier
-    from mqreplay.findings.opened import Change
-    from mqreplay.night.watch import ClusterRound, RoundDone
-    from mqreplay.settings import Settings
-
-
-def add(command: argparse.ArgumentParser) -> None:
-    """Add the options to the command."""
-    command.add_argument(
-        "--watch",
-        action="store_true",
-        help="run until stopped: judge the last minutes of a growing recording, and run the night after midnight",
-    )
-    command.add_argument("--every", metavar="TIME", help="with --watch: interval of the rounds, 10s to 10m (60s)")
-    command.add_argument(
-        "--metrics-port",
-        type=int,
-        metavar="PORT",
-        help="with --watch: answer Prometheus at http://127.0.0.1:PORT/metrics",
-    )
+from mqreplay.cli.notify import Notifier
+from mqreplay.findings.opened import Change
+from mqreplay.findings.shape import PLACE, place_text
+from mqreplay.findings.texts import summary_of
+from mqreplay.language.language import Language, language
+from mqreplay.notices.metrics import Figures, metrics_file, serve_metrics, write_metrics
+from mqreplay.notices.watch import ClusterRound, RoundDone, watch
+from mqreplay.recorder.network.options import seconds_of
+from mqreplay.report.next_step import issue_name
+from mqreplay.settings import Settings
+from mqreplay.terminal.console import COLOURS, padded, text_console
+from mqreplay.terminal.estate import headline
+from mqreplay.words.errors import InputError
+from mqreplay.words.printable import json_text, printable
+from mqreplay.words.quantity import counted
 
 
-def run(args: argparse.Namespace, settings: Settings, notifier: Notifier) -> None:
+def run_watch(args: argparse.Namespace, settings: Settings, notifier: Notifier) -> None:
     """Watch until the process is stopped. Raises InputError for options that do not fit."""
-    from mqreplay.night.watch import watch
-    from mqreplay.record.network.options import seconds_of
-
     if args.engine == "spark":
         raise InputError("--watch keeps processes of this machine ready: use --engine local, or leave it out")
     if args.fail_on is not None:
         raise InputError("--fail-on needs a run that ends; leave it out with --watch")
     if args.catalog is not None:
-        raise InputError("--catalog needs Spark: leave it out with --watch, and use mqreplay register")
+        raise InputError("--catalog needs Spark: leave it out with --watch, and use mqreplay tables --sql")
     every_s = seconds_of(args.every or "60s", "--every")
-    if args.json:
-        show = print_json
-    else:
-        from mqreplay.cli.watch_lines import Printer  # rich: only this command prints with it
-
-        show = Printer(language(settings.report.language)).print
+    show = print_json if args.json else Printer(language(settings.report.language)).print
     publish = _publisher(args)
 
     def tell_all(done: RoundDone) -> None:
@@ -77,8 +61,6 @@ def _publisher(args: argparse.Namespace) -> Callable[[RoundDone], None] | None:
     """Return what publishes the figures of a round: by --metrics-port, --metrics or both; None without them."""
     if args.metrics_port is None and args.metrics is None:
         return None
-    from mqreplay.night.metrics import Figures, metrics_file, serve_metrics, write_metrics
-
     path, figures = None if args.metrics is None else metrics_file(args.metrics), Figures()
     if args.metrics_port is not None:
         serve_metrics(figures, args.metrics_port)
@@ -114,8 +96,6 @@ def print_json(done: RoundDone) -> None:
 
 
 def _change(one: ClusterRound, change: Change) -> dict[str, Any]:
-    from mqreplay.findings.shape import PLACE  # polars
-
     finding = change.finding
     names = ("finding_id", "kind", "severity", *PLACE, "opened_ts", "last_seen_ts", "closed_ts", "closed_reason")
     values = {name: getattr(finding, name) for name in (*names, "summary", "advice")}
@@ -129,3 +109,54 @@ def _change(one: ClusterRound, change: Change) -> dict[str, Any]:
 
 def _note(text: str) -> None:
     print(f"mqreplay: {printable(text)}", file=sys.stderr, flush=True)
+
+
+class Printer:
+    """Prints rounds as text."""
+
+    def __init__(self, words: Language) -> None:
+        self._words = words
+        self._console = text_console(soft_wrap=True)
+
+    def print(self, done: RoundDone) -> None:
+        """Print a line for each change, and one for the round."""
+        for one in done.clusters:
+            for change in one.changes:
+                self._print_change(one, change)
+        words = self._words
+        states = [_state(one, words) for one in done.clusters]
+        state = "; ".join(states) or words.text("nothing was recorded in the last minutes")
+        head = words.text(f"round {done.number}: {counted(done.lines, 'line')} read in {done.seconds:.1f} s")
+        text = f"{head}; {state}"
+        self._console.print(Text(f"{_clock(done.ts)}  {printable(text)}", "dim"))
+        for outcome in done.nights:
+            text = headline(outcome, words)
+            night = words.filled("night of {cluster}: {verdict}", cluster=outcome.cluster, verdict=text)
+            self._console.print(Text(printable(f"{_clock(done.ts)}  {night}")))
+
+    def _print_change(self, one: ClusterRound, change: Change) -> None:
+        finding, words = change.finding, self._words
+        closed = change.what == "closed"
+        text = words.text(finding.closed_reason or "") if closed else summary_of(finding.row, words)
+        issues = one.known_issues.get(finding.finding_id, ()) if change.what == "opened" else ()
+        known = "".join(" " + words.text(f"Known issue: {issue_name(issue)}.") for issue in issues)
+        self._console.print(
+            Text.assemble(
+                (f"{_clock(one.recorded_until)}  ", "dim"),
+                padded(words.text(change.what), 17),
+                (padded(words.text(finding.severity), 9), COLOURS[finding.severity]),
+                (f"{printable(finding.finding_id[:8])}  ", "dim"),  # as `mqreplay explain` takes it
+                (f"{finding.kind}  ", "bold"),
+                f"{printable(place_text(finding.place))}  {printable(text)}{known}",
+            )
+        )
+
+
+def _state(one: ClusterRound, words: Language) -> str:
+    count = words.text(f"{counted(one.open_findings, 'finding')} open")
+    until = f"silent since {_clock(one.recorded_until)}" if one.is_silent else f"{max(0.0, one.lag_s):.0f} s behind"
+    return f"{one.cluster}: {count}, {words.text(f'recording {until}')}"
+
+
+def _clock(ts: dt.datetime) -> str:
+    return f"{ts:%Y-%m-%d %H:%M:%S}"

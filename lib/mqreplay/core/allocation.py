@@ -3,13 +3,13 @@
 Every member of a group computes its own share from the lists that it sees; nobody corrects it. All strategies except
 CONFIG check the arguments in a fixed order (AbstractAllocateMessageQueueStrategy#check), expect sorted lists (see
 message_queue), give no queue to a client id that is not in cid_all, and use the first position of a client id that is
-there twice.
+there twice. A running client reports its strategy as text (`strategy_name`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from mqreplay.core.allocation_check import check
 from mqreplay.core.allocation_consistent_hash import HashFunction, allocate_consistent_hash
@@ -20,9 +20,25 @@ from mqreplay.core.allocation_machine_room import (
     allocate_machine_room_nearby,
 )
 from mqreplay.core.message_queue import MessageQueue
-from mqreplay.errors import UnknownStrategy
+from mqreplay.words.errors import UnknownStrategy
 
 NEARBY_PREFIX = "MACHINE_ROOM_NEARBY-"
+# Class (without its package) of a strategy, whose toString() running clients report -> getName(). MACHINE_ROOM_NEARBY's
+# name ends with that of its inner strategy, which the text does not have.
+NAMES: Final = {
+    "AllocateMessageQueueAveragely": "AVG",
+    "AllocateMessageQueueAveragelyByCircle": "AVG_BY_CIRCLE",
+    "AllocateMessageQueueByConfig": "CONFIG",
+    "AllocateMessageQueueByMachineRoom": "MACHINE_ROOM",
+    "AllocateMachineRoomNearby": "MACHINE_ROOM_NEARBY",
+    "AllocateMessageQueueConsistentHash": "CONSISTENT_HASH",
+}
+# Of RocketMQ since 4.0, and of the versions before.
+PACKAGES: Final = (
+    "org.apache.rocketmq.client.consumer.rebalance.",
+    "com.alibaba.rocketmq.client.consumer.rebalance.",
+)
+_LAMBDA: Final = "$$Lambda"
 
 
 def allocate_averagely(
@@ -148,3 +164,29 @@ def _inner_strategy(strategy_name: str, consumer_group: str | None, settings: St
         return allocate(strategy_name, consumer_group, cid, mqs, cids, settings)
 
     return share
+
+
+def strategy_name(text: str | None) -> str | None:
+    """Return getName() of the strategy whose toString() is ``text``; of an unknown class the class name.
+
+    A strategy inherits Object's toString(): class name, ``@``, hash code. MACHINE_ROOM_NEARBY is without its inner
+    strategy. The class name of a lambda is cut after the part that is the same in each process. None: unknown.
+    Follows AllocateMessageQueueStrategy#getName of each class, MixAll#object2Properties.
+
+    >>> strategy_name("org.apache.rocketmq.client.consumer.rebalance.AllocateMessageQueueAveragely@1f2a")
+    'AVG'
+    >>> strategy_name("org.apache.rocketmq.client.consumer.rebalance.AllocateMachineRoomNearby@7c30a502")
+    'MACHINE_ROOM_NEARBY'
+    >>> strategy_name("com.acme.AllocateByLoad@1f2a"), strategy_name("com.acme.Shares$$Lambda$31/0x0008@1f2a")
+    ('com.acme.AllocateByLoad', 'com.acme.Shares$$Lambda')
+    >>> strategy_name(""), strategy_name(None), strategy_name("null")
+    (None, None, None)
+    """
+    if not text or text == "null":
+        return None
+    class_name = text.partition("@")[0]
+    package, dot, own = class_name.rpartition(".")
+    if package + dot in PACKAGES and own in NAMES:
+        return NAMES[own]
+    head, marker, _ = class_name.partition(_LAMBDA)
+    return head + marker or None

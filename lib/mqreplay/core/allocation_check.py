@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mqreplay.core.message_queue import MessageQueue
-from mqreplay.errors import IllegalArgument
+from mqreplay.words.errors import IllegalArgument
 
 
 def check(
@@ -22,7 +22,7 @@ def check(
     1
     >>> check("", [], [])
     Traceback (most recent call last):
-    mqreplay.errors.IllegalArgument: java.lang.IllegalArgumentException: currentCID is empty
+    mqreplay.words.errors.IllegalArgument: java.lang.IllegalArgumentException: currentCID is empty
     """
     if not current_cid:
         raise IllegalArgument("currentCID is empty")

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 
 from mqreplay.core.allocation_check import check
 from mqreplay.core.message_queue import MessageQueue
-from mqreplay.errors import IllegalArgument, NullPointer
+from mqreplay.words.errors import IllegalArgument, NullPointer
 
 # org.apache.rocketmq.common.consistenthash.HashFunction: a key to a Java long.
 HashFunction = Callable[[str], int]

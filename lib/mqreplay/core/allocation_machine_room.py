@@ -8,7 +8,7 @@ from typing import Protocol, TypeVar
 from mqreplay.core.allocation_check import check
 from mqreplay.core.java import split_on_char, utf16_key
 from mqreplay.core.message_queue import MessageQueue
-from mqreplay.errors import IllegalArgument, NullPointer
+from mqreplay.words.errors import IllegalArgument, NullPointer
 
 InnerStrategy = Callable[[str, Sequence[MessageQueue], Sequence[str | None]], list[MessageQueue] | None]
 T = TypeVar("T")
@@ -79,7 +79,7 @@ def allocate_machine_room_nearby(
 
     >>> allocate_machine_room_nearby("c", [MessageQueue("T", "b", 0)], ["c"], lambda cid, mqs, cids: mqs, None)
     Traceback (most recent call last):
-    mqreplay.errors.NullPointer: java.lang.NullPointerException: machineRoomResolver is null
+    mqreplay.words.errors.NullPointer: java.lang.NullPointerException: machineRoomResolver is null
     """
     if allocate_message_queue_strategy is None:
         raise NullPointer("allocateMessageQueueStrategy is null")

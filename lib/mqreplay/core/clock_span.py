@@ -1,6 +1,8 @@
 """Time spans of a client's clock with a constant error, because a clock may jump or be corrected.
 
-Not a rule of RocketMQ, but of mqreplay, over the samples of client_clock of one client.
+Not a rule of RocketMQ, but of mqreplay. A commit is in the master's consumerOffset.json with its next write (every
+5 s, BrokerConfig#flushConsumerOffsetInterval) and in the next copy of that file. If a client's commits are in copies
+made long before, or only in copies made long after, its clock is wrong.
 """
 
 from __future__ import annotations
@@ -11,13 +13,25 @@ from operator import attrgetter
 from statistics import median
 from typing import NamedTuple
 
-from mqreplay.core.client_clock import ClockSample
-
+USUAL_MS = 5_000  # from a copy or a commit to the next
 WRITE_MS = 3_000  # from a commit to the copy that shows it, about: writes and copies are each 5 s apart
 LEAST = 3  # samples that must agree; where a clock has several spans, copies of each
 NEAR_MS = 15_000  # samples of one span differ by less than this plus the uncertainty from the distance of copies
 SURE_MS = 20_000  # the least length of a span, where a clock has several: lost commits cause shorter ones
 AROUND = 5  # copies around a copy for its median, so that a single wrong one does not end a span
+
+
+class ClockSample(NamedTuple):
+    """One comparison of a client's clock with the recorder's; all ms, the first two epoch ms.
+
+    ``stated_ms``: when the client stated an offset; ``shown_ms``: when the copy was made that shows it; ``off_ms``: the
+    client's clock less the recorder's, by this comparison; ``unsure_ms``: the largest error of ``off_ms``.
+    """
+
+    stated_ms: int
+    shown_ms: int
+    off_ms: int
+    unsure_ms: int
 
 
 class ClockSpan(NamedTuple):
@@ -62,20 +76,6 @@ def clock_spans(samples: Iterable[ClockSample], most_ms: int) -> list[ClockSpan]
     return [ClockSpan(*bound, skew, len(run)) for bound, skew, run in zip(bounds, skews, runs, strict=True)]
 
 
-def recorders_ms(stated_ms: int, spans: Iterable[ClockSpan]) -> int:
-    """Return an instant by the recorder's clock that a client states as ``stated_ms``, both epoch ms.
-
-    ``spans``: those of `clock_spans` of the client, in order.
-    No method of RocketMQ: mqreplay's own rule.
-
-    >>> spans = [ClockSpan(50_000, None, 40_000, 0, 9), ClockSpan(None, 45_000, None, 60_000, 9)]
-    >>> recorders_ms(49_999, spans), recorders_ms(110_000, spans), recorders_ms(110_000, [])
-    (49999, 50000, 110000)
-    """
-    skews = (each.skew_ms for each in spans if each.stated_until_ms is None or stated_ms < each.stated_until_ms)
-    return stated_ms - next(skews, 0)
-
-
 def _skew_ms(run: Sequence[ClockSample], most_ms: int) -> int:
     skew_ms = round(_median(run, "off_ms")) + WRITE_MS
     is_off = len(run) >= LEAST and abs(skew_ms) - _median(run, "unsure_ms") > most_ms
@@ -97,17 +97,17 @@ def _sure_runs(samples: Sequence[ClockSample]) -> list[list[ClockSample]]:
     usual_ms = _median(samples, "unsure_ms")
     sure = [each for each in samples if each.unsure_ms <= usual_ms + NEAR_MS]
     copies = [list(of_copy) for _, of_copy in groupby(sure, key=attrgetter("shown_ms"))]
-    found: list[list[ClockSample]] = []
+    runs: list[list[ClockSample]] = []
     for copies_of_run in _cut_at_jumps(copies):
         middle = median(_median(of_copy, "off_ms") for of_copy in copies_of_run)
         of_run = [each for of_copy in copies_of_run for each in of_copy]
         run = [each for each in of_run if abs(each.off_ms - middle) <= NEAR_MS + each.unsure_ms]
         if not _is_sure(run):
             continue
-        if found and abs(_median(found[-1], "off_ms") - _median(run, "off_ms")) <= NEAR_MS:
-            run = found.pop() + run
-        found.append(run)
-    return found
+        if runs and abs(_median(runs[-1], "off_ms") - _median(run, "off_ms")) <= NEAR_MS:
+            run = runs.pop() + run
+        runs.append(run)
+    return runs
 
 
 def _cut_at_jumps(copies: Sequence[list[ClockSample]]) -> list[list[list[ClockSample]]]:

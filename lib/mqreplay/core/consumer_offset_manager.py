@@ -1,24 +1,20 @@
-"""The broker's consumer offsets: a table, and its text, consumerOffset.json.
+"""The broker's table of consumer offsets, and its answer to QUERY_CONSUMER_OFFSET.
 
-The broker stores any offset, higher or lower, and answers -1 for an unknown one. It writes the complete file every few
-seconds, and reads it at its start: the file, or its .bak if the file is absent, empty or broken.
+It stores any offset, higher or lower. A group without a stored offset may be answered 0: then the queue is young, and
+consumeFromWhere does not count (ConsumerManageProcessor#queryConsumerOffset).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import NamedTuple
+from collections.abc import Mapping
 
-from mqreplay.core.fastjson_write import json_string
-from mqreplay.core.java import string_hash
-from mqreplay.core.java_maps import concurrent_hash_map_order
-from mqreplay.errors import RocketMQError
+from mqreplay.words.errors import MQBrokerError, OffsetNotFound
 
 TOPIC_GROUP_SEPARATOR = "@"
-OFFSET_TABLE_CAPACITY = 512  # of the outer ConcurrentHashMap
-QUEUE_TABLE_CAPACITY = 32  # of the inner ones
 
 OffsetTable = dict[str, dict[int, int]]
+SUCCESS = 0
+QUERY_NOT_FOUND = 22
 
 
 def topic_at_group(topic: str, group: str) -> str:
@@ -55,65 +51,37 @@ def query_offset(offset_table: Mapping[str, Mapping[int, int]], group: str, topi
     return offset_table.get(topic_at_group(topic, group), {}).get(queue_id, -1)
 
 
-def encode(offset_table: Mapping[str, Mapping[int, int]], pretty_format: bool = False) -> str:
-    """Return the text of consumerOffset.json as 4.x writes it, with unquoted integer keys; pretty_format: as on disk.
+def query_consumer_offset(
+    offset: int, min_offset: int, first_is_in_memory: bool, set_zero_if_not_found: bool | None = None
+) -> int | None:
+    """Return the offset of the answer (messages), None for QUERY_NOT_FOUND.
 
-    Keys come in the order of Java's maps, which depends on the order in which they were put: the mappings'
-    own.
-    Follows ConsumerOffsetManager#encode, fastjson's MapSerializer.
+    Follows ConsumerManageProcessor#queryConsumerOffset.
 
-    >>> encode({"T@g": {1: 8, 0: 5}})
-    '{"offsetTable":{"T@g":{0:5,1:8}}}'
-    >>> encode({"T@g": {0: 5}}, pretty_format=True)
-    '{\\n\\t"offsetTable":{\\n\\t\\t"T@g":{0:5\\n\\t\\t}\\n\\t}\\n}'
+    ``offset`` is the entry of ConsumerOffsetManager (below 0: none), ``min_offset`` the queue's first offset.
+    ``first_is_in_memory``: what the store says of the message at offset 0. 4.x asks checkInDiskByConsumeOffset, which
+    takes an empty queue for one in memory; 5.x asks checkInMemByConsumeOffset, which does not.
+    ``set_zero_if_not_found`` is the header's field, which only 5.x has; None: not set.
+
+    >>> query_consumer_offset(7, 0, False), query_consumer_offset(-1, 0, True), query_consumer_offset(-1, 5, True)
+    (7, 0, None)
     """
-    end, member, entry = ("\n", "\n\t", "\n\t\t") if pretty_format else ("", "", "")
-    groups = []
-    for key in concurrent_hash_map_order(offset_table, string_hash, OFFSET_TABLE_CAPACITY):
-        queues = offset_table[key]
-        order = concurrent_hash_map_order(queues, lambda queue_id: queue_id, QUEUE_TABLE_CAPACITY)
-        body = ",".join(f"{queue_id}:{queues[queue_id]}" for queue_id in order)
-        # An empty map is written as {} even in the pretty format.
-        groups.append(f"{entry}{json_string(key)}:{{{body}{entry if queues else ''}}}")
-    return f'{{{member}"offsetTable":{{{",".join(groups)}{member if groups else ""}}}{end}}}'
+    if offset >= 0:
+        return offset
+    if set_zero_if_not_found is False:
+        return None
+    return 0 if min_offset <= 0 and first_is_in_memory else None
 
 
-class Loaded(NamedTuple):
-    """The result of ConfigManager#load, and the table. If ok is False the broker does not start."""
+def offset_of_answer(code: int, offset: int | None) -> int:
+    """Return the stored offset (messages) that a client reads in the answer to its QUERY_CONSUMER_OFFSET.
 
-    ok: bool
-    offset_table: OffsetTable
+    Raises OffsetNotFound for QUERY_NOT_FOUND, and MQBrokerError for every other code. 4.x knows only the second; its
+    offset store treats both alike. Follows MQClientAPIImpl#queryConsumerOffset.
 
-
-def load(file: str | None, bak: str | None, decode: Callable[[str], OffsetTable | None]) -> Loaded:
-    """Return the table with which a broker starts, from the texts of consumerOffset.json and .bak (None: no file).
-
-    decode returns the table of a text, None if it has no object; it raises RocketMQError for a broken one.
-    Absent, empty or broken: the .bak is taken. No usable text at all: an empty table. A broken .bak: failure.
-    Follows ConfigManager#load and #loadBak.
-
-    >>> load("", None, lambda text: {"T@g": {0: 1}})
-    Loaded(ok=True, offset_table={})
+    >>> offset_of_answer(0, 7)
+    7
     """
-    if file:
-        try:
-            return Loaded(True, decode(file) or {})
-        except RocketMQError:
-            pass
-    try:
-        return Loaded(True, (decode(bak) or {}) if bak else {})
-    except RocketMQError:
-        return Loaded(False, {})
-
-
-def persist(offset_table: Mapping[str, Mapping[int, int]], file: str | None, bak: str | None) -> tuple[str, str | None]:
-    """Return (consumerOffset.json, .bak) after writing the table over these two; None for no file.
-
-    What was in the file, even nothing, becomes the .bak. 4.x gets there by copy, delete and rename, 5.x by
-    rename and writing in place: so a reader may meet neither. Follows ConfigManager#persist,
-    MixAll#string2File.
-
-    >>> persist({}, "old", "older")[1], persist({}, None, "older")[1]
-    ('old', 'older')
-    """
-    return encode(offset_table, True), bak if file is None else file
+    if code == SUCCESS and offset is not None:
+        return offset
+    raise (OffsetNotFound if code == QUERY_NOT_FOUND else MQBrokerError)

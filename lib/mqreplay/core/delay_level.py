@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from mqreplay.core.java import split_on_char, to_int, to_long
-from mqreplay.core.parse_number import parse_long
-from mqreplay.errors import NumberFormat
+from mqreplay.core.java_numbers import parse_long
+from mqreplay.words.errors import NumberFormat
 
 DEFAULT_MESSAGE_DELAY_LEVEL = "1s 5s 10s 30s 1m 2m 3m 4m 5m 6m 7m 8m 9m 10m 20m 30m 1h 2h"
 SCHEDULE_TOPIC = "SCHEDULE_TOPIC_XXXX"

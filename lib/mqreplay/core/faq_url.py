@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mqreplay.core.version import CLIENT_4, at_least
-from mqreplay.errors import MQClientError
+from mqreplay.words.errors import MQClientError
 
 
 def default_faq_url(version: str = CLIENT_4) -> str:

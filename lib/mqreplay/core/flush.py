@@ -164,17 +164,3 @@ def is_sync_flush_ok(flushed_where: int, next_offset: int) -> bool:
     (True, False)
     """
     return flushed_where >= next_offset
-
-
-def unflushed_bytes_max(bytes_per_second: float, policy: FlushPolicy = COMMIT_LOG) -> float:
-    """Return an upper bound of the bytes lost if the machine fails, at a constant write rate.
-
-    Either the pages that do not yet make it flush, or what comes in between two thorough turns, whichever is less;
-    plus the bytes written during one interval, before the next check. The time of the disk is not included.
-    No method of RocketMQ: it follows from the policy.
-
-    >>> unflushed_bytes_max(1_000_000.0), unflushed_bytes_max(100.0)
-    (516384.0, 1050.0)
-    """
-    held_back = min(policy.least_pages * OS_PAGE_SIZE, bytes_per_second * policy.thorough_interval / 1_000)
-    return held_back + bytes_per_second * policy.interval / 1_000

@@ -21,7 +21,7 @@ from mqreplay.core.slave_suggestion import (
     slave_suggestion,
 )
 from mqreplay.core.version import BROKER_4, at_least
-from mqreplay.errors import IllegalArgument
+from mqreplay.words.errors import IllegalArgument
 
 FOUND = "FOUND"
 NO_MATCHED_MESSAGE = "NO_MATCHED_MESSAGE"

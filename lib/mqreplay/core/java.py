@@ -1,19 +1,22 @@
 """Differences of Java from Python that affect RocketMQ's results.
 
-Integers wrap, casts from double saturate, strings compare and hash by UTF-16 unit, and a hash map is walked
-bucket by bucket. Everything here follows the Java Language Specification or the OpenJDK class named beside
-it.
+Integers wrap, casts from double saturate, strings compare and hash by UTF-16 unit, a hash map is walked bucket by
+bucket, and white space is another set. Everything here follows the Java Language Specification or the OpenJDK class
+named beside it.
 """
 
 from __future__ import annotations
 
 import math
 import struct
+import unicodedata
 
 INT_MAX = 2**31 - 1
 INT_MIN = -(2**31)
 LONG_MAX = 2**63 - 1
 LONG_MIN = -(2**63)
+_HARD_SPACES = "\u00a0\u2007\u202f"
+_CONTROL = "\t\n\x0b\x0c\r\x1c\x1d\x1e\x1f"
 
 
 def to_int(x: int) -> int:
@@ -135,3 +138,18 @@ def spread(h: int) -> int:
     """
     unsigned = h & 0xFFFFFFFF
     return unsigned ^ (unsigned >> 16)
+
+
+def is_blank(s: str | None) -> bool:
+    """Return whether s is None, empty or only Character.isWhitespace, as in UtilAll#isBlank.
+
+    A no-break space is not white space to Java.
+
+    >>> is_blank(None), is_blank(" \\t"), is_blank("\\u00a0")
+    (True, True, False)
+    """
+    return s is None or all(_is_whitespace(char) for char in s)
+
+
+def _is_whitespace(char: str) -> bool:
+    return char in _CONTROL or (unicodedata.category(char) in ("Zs", "Zl", "Zp") and char not in _HARD_SPACES)

@@ -98,11 +98,11 @@ def sort_message_queues(mqs: Iterable[MessageQueue]) -> list[MessageQueue]:
     >>> sort_message_queues([MessageQueue("T", "b", 10), MessageQueue("T", "a", 11)])[0]
     MessageQueue(topic='T', broker_name='a', queue_id=11)
     """
-    found = list(mqs)
-    ids = [mq.queue_id for mq in found]
-    if ids and max(ids) - min(ids) > INT_MAX and len(found) < MIN_MERGE:
-        return _binary_insertion_sort(found)
-    return sorted(found, key=sort_key)
+    queues = list(mqs)
+    ids = [mq.queue_id for mq in queues]
+    if ids and max(ids) - min(ids) > INT_MAX and len(queues) < MIN_MERGE:
+        return _binary_insertion_sort(queues)
+    return sorted(queues, key=sort_key)
 
 
 def sort_client_ids(cids: Iterable[str]) -> list[str]:
@@ -116,13 +116,13 @@ def sort_client_ids(cids: Iterable[str]) -> list[str]:
     return sorted(cids, key=utf16_key)
 
 
-def _binary_insertion_sort(found: list[MessageQueue]) -> list[MessageQueue]:
+def _binary_insertion_sort(queues: list[MessageQueue]) -> list[MessageQueue]:
     """java.util.ComparableTimSort for a short list: the first run, then binary insertion of the rest."""
-    run = _first_run(found)
-    done = found[:run]
-    if run > 1 and compare_message_queues(found[1], found[0]) < 0:
+    run = _first_run(queues)
+    done = queues[:run]
+    if run > 1 and compare_message_queues(queues[1], queues[0]) < 0:
         done.reverse()
-    for pivot in found[run:]:
+    for pivot in queues[run:]:
         left, right = 0, len(done)
         while left < right:
             mid = (left + right) // 2
@@ -134,12 +134,12 @@ def _binary_insertion_sort(found: list[MessageQueue]) -> list[MessageQueue]:
     return done
 
 
-def _first_run(found: list[MessageQueue]) -> int:
+def _first_run(queues: list[MessageQueue]) -> int:
     """ComparableTimSort#countRunAndMakeAscending: length of the run the list begins with."""
-    if len(found) < 2:
-        return len(found)
-    falling = compare_message_queues(found[1], found[0]) < 0
+    if len(queues) < 2:
+        return len(queues)
+    falling = compare_message_queues(queues[1], queues[0]) < 0
     run = 2
-    while run < len(found) and (compare_message_queues(found[run], found[run - 1]) < 0) == falling:
+    while run < len(queues) and (compare_message_queues(queues[run], queues[run - 1]) < 0) == falling:
         run += 1
     return run

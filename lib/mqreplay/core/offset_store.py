@@ -10,7 +10,7 @@ from collections.abc import Callable, Hashable
 from typing import Generic, TypeVar
 
 from mqreplay.core.version import CLIENT_4, at_least
-from mqreplay.errors import MQBrokerError, OffsetNotFound, RocketMQError
+from mqreplay.words.errors import MQBrokerError, OffsetNotFound, RocketMQError
 
 READ_FROM_MEMORY = "READ_FROM_MEMORY"
 READ_FROM_STORE = "READ_FROM_STORE"

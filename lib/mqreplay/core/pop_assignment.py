@@ -10,11 +10,10 @@ from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from mqreplay.core.allocation import allocate_averagely, allocate_averagely_by_circle
-from mqreplay.core.java import utf16_key
-from mqreplay.core.java_text import is_blank
+from mqreplay.core.java import is_blank, utf16_key
 from mqreplay.core.message_queue import MessageQueue, sort_message_queues
 from mqreplay.core.retry_topic import is_retry_topic
-from mqreplay.errors import IllegalArgument
+from mqreplay.words.errors import IllegalArgument
 
 PULL = "PULL"
 POP = "POP"

@@ -11,11 +11,10 @@ from collections.abc import Collection
 from typing import NamedTuple
 
 from mqreplay.core.java import to_int, to_long
-from mqreplay.core.parse_number import parse_int
-from mqreplay.core.pop_retry_topic import build_pop_retry_topic
-from mqreplay.core.retry_topic import is_retry_topic
+from mqreplay.core.java_numbers import parse_int
+from mqreplay.core.retry_topic import build_pop_retry_topic, is_retry_topic
 from mqreplay.core.version import at_least
-from mqreplay.errors import NumberFormat
+from mqreplay.words.errors import NumberFormat
 
 REVIVE_GROUP = "CID_RMQ_SYS_REVIVE_GROUP"  # PopAckConstants.REVIVE_GROUP
 REVIVE_TOPIC_PREFIX = "rmq_sys_REVIVE_LOG_"  # PopAckConstants.REVIVE_TOPIC

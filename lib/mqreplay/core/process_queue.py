@@ -13,9 +13,9 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from mqreplay.core.java import to_long
-from mqreplay.core.parse_number import parse_long
+from mqreplay.core.java_numbers import parse_long
 from mqreplay.core.version import CLIENT_4, at_least
-from mqreplay.errors import IllegalArgument, NoSuchElement, NullPointer
+from mqreplay.words.errors import IllegalArgument, NoSuchElement, NullPointer
 
 REBALANCE_LOCK_MAX_LIVE_TIME = 30_000  # ms
 PULL_MAX_IDLE_TIME = 120_000  # ms
@@ -157,13 +157,13 @@ class ProcessQueue:
         """
         if batch_size < 0:
             raise IllegalArgument(f"Illegal Capacity: {batch_size}")
-        taken = self._tree.values()[:batch_size]
-        for msg in taken:
+        messages = self._tree.values()[:batch_size]
+        for msg in messages:
             self._tree.remove(msg.queue_offset)
             self._taken.put(msg)
-        if not taken:
+        if not messages:
             self.consuming = False
-        return taken
+        return messages
 
     def commit(self) -> int:
         """The offset after the last message taken; what was taken is done (ProcessQueue#commit).

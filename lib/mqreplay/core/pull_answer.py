@@ -2,11 +2,12 @@
 
 The store's status gives the code; the group's configuration gives the broker to ask next. A slave that finds
 a consumer out of its range does not correct it, because it may be behind its master: it answers "try again" at
-the group's broker.
+the group's broker. A broker of 5.x keeps a reset until the next pull of the queue, and answers it with the offset.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from mqreplay.core.get_message import (
@@ -33,7 +34,7 @@ from mqreplay.core.pull_check import (
 from mqreplay.core.pull_node import MASTER_ID
 from mqreplay.core.slave_suggestion import SLAVE
 from mqreplay.core.version import BROKER_4, at_least
-from mqreplay.errors import IllegalArgument
+from mqreplay.words.errors import IllegalArgument
 
 OFFSET_RESET = "OFFSET_RESET"
 
@@ -227,3 +228,56 @@ def pull_answer(
     elif answer.code == PULL_OFFSET_MOVED and broker.broker_role == SLAVE and not broker.offset_check_in_slave:
         answer = answer._replace(code=PULL_RETRY_IMMEDIATELY, suggest_which_broker_id=group_config.broker_id)
     return answer._replace(held=held, committed_offset=committed)
+
+
+class HeldReset(NamedTuple):
+    """A reset of one queue: its time (epoch ms) and the offset (messages), None if it is not known."""
+
+    ts: int
+    offset: int | None
+
+
+class MovedPull(NamedTuple):
+    """A pull of one queue that can be answered by a reset: the time of the answer (epoch ms), and its next offset."""
+
+    ts: int
+    next_begin_offset: int
+
+
+def are_answered_by_resets(
+    resets: Iterable[HeldReset], pulls: Sequence[MovedPull], clock_skew_time: int = 0
+) -> list[bool]:
+    """Return for each pull of a queue whether one of the resets gave its answer.
+
+    pulls are in order of time; clock_skew_time is the largest difference between the clocks of the resets and of the
+    pulls, in ms. A reset replaces one that waits, and the next pull takes it.
+    Follows ConsumerOffsetManager#assignResetOffset, #queryThenEraseResetOffset.
+
+    >>> resets = [HeldReset(100, 7), HeldReset(200, 3)]
+    >>> are_answered_by_resets(resets, [MovedPull(150, 7), MovedPull(250, 3), MovedPull(350, 3)])
+    [True, True, False]
+    >>> are_answered_by_resets(resets, [MovedPull(250, 7)])
+    [False]
+    """
+    waiting = sorted(resets, key=lambda reset: reset.ts)
+    answered = []
+    for pull in pulls:
+        surely, perhaps = pull.ts - clock_skew_time, pull.ts + clock_skew_time
+        place = _taken(waiting, pull.next_begin_offset, surely, perhaps)
+        answered.append(place is not None)
+        waiting = [reset for reset in waiting[0 if place is None else place + 1 :] if reset.ts > surely]
+    return answered
+
+
+def _taken(waiting: Sequence[HeldReset], offset: int, surely: int, perhaps: int) -> int | None:
+    """Return the place of the first reset that the pull can have taken: it fits, and no later one replaced it."""
+    replaced = -1
+    for place, reset in enumerate(waiting):
+        if reset.ts <= surely and reset.offset not in (None, offset):
+            replaced = place
+    fits = (
+        place
+        for place, reset in enumerate(waiting)
+        if place > replaced and reset.ts <= perhaps and reset.offset in (None, offset)
+    )
+    return next(fits, None)

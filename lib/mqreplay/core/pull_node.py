@@ -13,7 +13,7 @@ from typing import Generic, NamedTuple, TypeVar
 from mqreplay.core.java import long_hash, to_long
 from mqreplay.core.java_maps import hash_map_order
 from mqreplay.core.version import CLIENT_4, at_least
-from mqreplay.errors import NullPointer
+from mqreplay.words.errors import NullPointer
 
 MASTER_ID = 0
 Q = TypeVar("Q", bound=Hashable)

@@ -112,10 +112,10 @@ def byte_count_range(text: str) -> tuple[int, int] | None:
     >>> byte_count_range("749 B"), byte_count_range("3.3 KiB"), byte_count_range("much")
     ((749, 749), (3328, 3430), None)
     """
-    found = _SIZE.fullmatch(text.strip())
-    if found is None:
+    size = _SIZE.fullmatch(text.strip())
+    if size is None:
         return None
-    whole, point, tenth, unit = found.groups()
+    whole, point, tenth, unit = size.groups()
     if unit is None:
         return None if point else (int(whole), int(whole))
     if not point:

@@ -14,7 +14,7 @@ from mqreplay.core.fault_strategy import FaultItem, is_available, is_reachable, 
 from mqreplay.core.java import INT_MAX, to_int
 from mqreplay.core.message_queue import MessageQueue
 from mqreplay.core.version import CLIENT_4, at_least
-from mqreplay.errors import Arithmetic
+from mqreplay.words.errors import Arithmetic
 
 
 class Selection(NamedTuple):
@@ -65,9 +65,9 @@ def select_one_message_queue(
         raise Arithmetic("/ by zero")
     if last_broker_name is not None:
         others = {mq.broker_name for mq in message_queue_list} - {last_broker_name}
-        found, after = _turn(message_queue_list, send_which_queue, others)
-        if found is not None:
-            return Selection(found, after)
+        queue, after = _turn(message_queue_list, send_which_queue, others)
+        if queue is not None:
+            return Selection(queue, after)
         send_which_queue = after
     after, number = increment_and_get(send_which_queue)
     return Selection(message_queue_list[number % len(message_queue_list)], after)
@@ -85,12 +85,12 @@ def continues_a_turn(positions: Sequence[int], queues: int) -> list[bool]:
     ([False, False, True, True, True], [False, False, False])
     """
     waiting = [0] * queues
-    found = []
+    continues = []
     for position in positions:
-        found.append(waiting[position] > 0)
-        waiting[position] -= found[-1]
+        continues.append(waiting[position] > 0)
+        waiting[position] -= continues[-1]
         waiting[(position + 1) % queues] += 1
-    return found
+    return continues
 
 
 def select_with_faults(
@@ -159,9 +159,9 @@ def select_with_filters(
         {name for name in brokers if is_available(fault_items, name, now)},
         {name for name in brokers if is_reachable(fault_items, name)},
     ):
-        found, send_which_queue = _turn(message_queue_list, send_which_queue, accepted)
-        if found is not None:
-            return Selection(found, send_which_queue)
+        queue, send_which_queue = _turn(message_queue_list, send_which_queue, accepted)
+        if queue is not None:
+            return Selection(queue, send_which_queue)
     return select_one_message_queue(message_queue_list, send_which_queue)
 
 

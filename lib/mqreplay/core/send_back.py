@@ -12,8 +12,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from mqreplay.core.faq_url import suggest_todo
-from mqreplay.core.java import string_hash, to_int
-from mqreplay.core.java_text import is_blank
+from mqreplay.core.java import is_blank, string_hash, to_int
 from mqreplay.core.retry_topic import dlq_topic, retry_topic
 from mqreplay.core.version import BROKER_4, at_least
 
@@ -121,18 +120,18 @@ def consumer_send_msg_back(
         return SendBackAnswer(NO_PERMISSION, f"the broker[{broker_ip1}] sending message is forbidden")
     if group_config.retry_queue_nums <= 0:
         return SendBackAnswer(SUCCESS, None)
-    made = (_retry_topic_made(request, group_config.retry_queue_nums),)
+    topics = (_retry_topic_made(request, group_config.retry_queue_nums),)
     if not retry_topic_perm & PERM_WRITE:
-        remark = f"the topic[{made[0].topic}] sending message is forbidden"
-        return SendBackAnswer(NO_PERMISSION, remark, made)
+        remark = f"the topic[{topics[0].topic}] sending message is forbidden"
+        return SendBackAnswer(NO_PERMISSION, remark, topics)
     if msg_ext is None:
-        return SendBackAnswer(SYSTEM_ERROR, f"look message by offset failed, {request.offset}", made)
+        return SendBackAnswer(SYSTEM_ERROR, f"look message by offset failed, {request.offset}", topics)
     if is_dead_letter(request, group_config, msg_ext.reconsume_times):
         dead = TopicMade(dlq_topic(request.group), DLQ_NUMS_PER_GROUP, PERM_READ_WRITE, 0)
-        return SendBackAnswer(SUCCESS, None, (*made, dead), _stored_anew(msg_ext, dead.topic, 0, 0))
+        return SendBackAnswer(SUCCESS, None, (*topics, dead), _stored_anew(msg_ext, dead.topic, 0, 0))
     queue_id = queue_id_random % group_config.retry_queue_nums
     level = retry_delay_level(request.delay_level, msg_ext.reconsume_times)
-    return SendBackAnswer(SUCCESS, None, made, _stored_anew(msg_ext, made[0].topic, queue_id, level))
+    return SendBackAnswer(SUCCESS, None, topics, _stored_anew(msg_ext, topics[0].topic, queue_id, level))
 
 
 def is_dead_letter(request: SendBackRequest, group_config: RetryGroup, reconsume_times: int) -> bool:

@@ -11,13 +11,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from mqreplay.core.java import to_int
-from mqreplay.core.java_text import is_blank
-from mqreplay.core.retry_topic import (
-    concurrent_max_reconsume_times,
-    orderly_max_reconsume_times,
-    retry_topic,
-)
+from mqreplay.core.java import is_blank, to_int
+from mqreplay.core.retry_topic import concurrent_max_reconsume_times, orderly_max_reconsume_times, retry_topic
 from mqreplay.core.version import CLIENT_4, at_least
 
 SUSPEND_CURRENT_QUEUE_TIME_MILLIS = 1_000  # default of DefaultMQPushConsumer, in ms

@@ -12,7 +12,7 @@ from typing import TypeGuard
 from mqreplay.core.java import string_hash
 from mqreplay.core.java_maps import hash_map_order
 from mqreplay.core.sql92_values import Value, compare, is_number, text_of
-from mqreplay.errors import FilterParseError, RocketMQError
+from mqreplay.words.errors import FilterParseError, RocketMQError
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,8 @@ from __future__ import annotations
 import math
 
 from mqreplay.core.java import to_int, to_long, utf16_key
-from mqreplay.core.java_double import double_text, parse_double
-from mqreplay.core.parse_number import parse_int, parse_long
-from mqreplay.errors import ClassCast, NumberFormat, RocketMQError
+from mqreplay.core.java_numbers import double_text, parse_double, parse_int, parse_long
+from mqreplay.words.errors import ClassCast, NumberFormat, RocketMQError
 
 
 class Long(int):

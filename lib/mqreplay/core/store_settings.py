@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from mqreplay.core.parse_number import parse_int
-from mqreplay.errors import NumberFormat
+from mqreplay.core.java_numbers import parse_int
+from mqreplay.words.errors import NumberFormat
 
 
 def int_setting(properties: Mapping[str, str], name: str, default: int) -> int:

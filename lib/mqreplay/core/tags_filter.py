@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from mqreplay.core.java import split_on_char, string_hash, trim
 from mqreplay.core.java_maps import hash_map_order
-from mqreplay.errors import IllegalArgument, JavaException
+from mqreplay.words.errors import IllegalArgument, JavaException
 
 SUB_ALL = "*"
 TAG = "TAG"

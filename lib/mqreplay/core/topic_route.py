@@ -13,9 +13,9 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from mqreplay.core.java import split_on_char, utf16_key
+from mqreplay.core.java_numbers import parse_int
 from mqreplay.core.message_queue import MessageQueue, sort_message_queues
-from mqreplay.core.parse_number import parse_int
-from mqreplay.errors import ArrayIndexOutOfBounds
+from mqreplay.words.errors import ArrayIndexOutOfBounds
 
 PERM_READ = 4
 PERM_WRITE = 2

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from mqreplay.errors import IllegalArgument
+from mqreplay.words.errors import IllegalArgument
 
 # The versions whose classes answered the vectors: of 4.9, clients, stores and common code 4.9.8, brokers and name
 # servers 4.9.7. Where only the major version is known, they stand for it.

@@ -6,18 +6,21 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 import polars as pl
 import pyarrow as pa
 
 from mqreplay.core.message_queue import MessageQueue
+from mqreplay.decisions.decision import Decision
 from mqreplay.decisions.strategies import Allocate, GroupSettings, allocate_with
-from mqreplay.errors import MqreplayError, RocketMQError, SettingsLacking, UnknownStrategy
+from mqreplay.decode.recording.advice import Need
 from mqreplay.evidence.arrays.distinct import distinct_values
-from mqreplay.evidence.arrays.wide_rows import MOST_ITEMS, slices
+from mqreplay.evidence.arrays.frame_arrays import MOST_ITEMS, slices
+from mqreplay.evidence.frames import columns
 from mqreplay.evidence.members.observed_clients import RUNNING_INFO
+from mqreplay.words.errors import MqreplayError, RocketMQError, SettingsLacking, UnknownStrategy
 
 # RocketMQ's rule was not applied, because an input is missing.
 NOT_APPLIED = (SettingsLacking, UnknownStrategy)
@@ -29,8 +32,7 @@ JUDGED = (*_CASE, "ts")
 _QUEUE = pa.struct([("broker_name", pa.large_string()), ("queue_id", pa.int32())])
 VERDICT: dict[str, pl.DataType] = {
     "expected": pl.List(pl.Struct({"broker_name": pl.String, "queue_id": pl.Int32})),
-    "judgement": pl.String(),
-    "reason": pl.String(),
+    **columns("judgement", "reason"),
 }
 Queues = Sequence[tuple[str, int]]
 
@@ -216,3 +218,14 @@ def _queue_lists(lists: Iterable[Queues | None]) -> pl.Series:
         mask=pa.array([each is None for each in listed], pa.bool_()),
     )
     return pl.Series(pl.from_arrow(column))
+
+
+ALLOCATION: Final = Decision(
+    table="gold.allocation",
+    instant="rebalance_ts",
+    one="rebalance",
+    many="rebalances",
+    importance=1,
+    phrases=("{strategy} of {topic}", "expected {expected}", "took {actual}", "{judgement}: {reason}"),
+    needs=(Need("rebalance_log", or_polled=("assignments",)),),
+)

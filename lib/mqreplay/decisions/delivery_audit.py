@@ -1,22 +1,27 @@
 """gold.delivery_audit: what became of each group's messages, by the logs of producers and consumers.
 
-The sums are those of Jepsen's total-queue (core/delivery_audit has the law over multisets); here each message is a row,
-named by its unique id. A message is lost only if the group passed it without having received it: missing evidence is
-never counted as a loss.
+The sums are those of Jepsen's total-queue (tests/oracles/delivery_audit.py has the rule over multisets); here each
+message is a row, named by its unique id. A message is lost only if the group passed it without having received it:
+missing evidence is never counted as a loss.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 import polars as pl
 
-from mqreplay.evidence.messages.audit_scope import GROUP_QUEUE, GROUP_TOPIC, OF_QUEUE, QUEUE, AuditScope, confirmed
+from mqreplay.decisions.decision import Decision, RowCount
+from mqreplay.decode.recording.advice import Need
+from mqreplay.evidence.frames import first_of, with_flag
+from mqreplay.evidence.messages.audit_scope import OF_QUEUE, AuditScope, confirmed
 from mqreplay.evidence.messages.deliveries import DELIVERY, DONE, once
 from mqreplay.evidence.messages.subscribed_messages import with_match
+from mqreplay.words.keys import GROUP_QUEUE, GROUP_TOPIC, QUEUE
 
 BY_DAY = (*GROUP_TOPIC, "day")
-COUNTS = (
+AUDIT_COUNTS = (
     "acknowledged",
     "delivered",
     "pending",
@@ -29,8 +34,8 @@ COUNTS = (
     "out_of_order",
 )
 DOUBTS = ("maybe_filtered", "by_sql", "no_heartbeat", "unknown_end", "unlogged")
-IN_SHARD = (*(name for name in COUNTS if name != "out_of_order"), *DOUBTS)
-LOGS = "logs"
+IN_SHARD = (*(name for name in AUDIT_COUNTS if name != "out_of_order"), *DOUBTS)
+LOGS_EVIDENCE = "logs"
 MESSAGE_ID = (*GROUP_TOPIC, "msg_id")
 MISSING = (pl.col("deliveries") + pl.col("tries") == 0).fill_null(value=True)
 
@@ -71,8 +76,7 @@ def message_counts_of_shard(
     # Only a message without a delivery may have been filtered.
     matched = with_match(tracked.filter("missing"), produce, subscriptions, versions)
     both = pl.concat([tracked.filter(~pl.col("missing")), matched], how="diagonal")
-    known = subscriptions.select(GROUP_TOPIC).unique().with_columns(pl.lit(value=True).alias("subscribed"))
-    subscribed = both.join(known, on=GROUP_TOPIC, how="left")
+    subscribed = with_flag(both, subscriptions, GROUP_TOPIC, "subscribed")
     counted = _with_outcome(with_skipped(subscribed, continuity)).group_by(BY_DAY).agg(_counts())
     strange = _unexpected(received.filter(done & OF_QUEUE), sent, scope)
     return pl.concat([counted, strange], how="diagonal").select(
@@ -90,23 +94,19 @@ def delivery_audit(counts: pl.DataFrame, scope: AuditScope) -> pl.DataFrame:
         pl.when(pl.col("maybe_filtered") == 0).then("filtered").alias("filtered"),
         pl.when(doubt.is_null()).then("lost").alias("lost"),
         pl.coalesce(doubt, _basis()).alias("reason"),
-        pl.lit(LOGS).alias("source"),
+        pl.lit(LOGS_EVIDENCE).alias("source"),
     )
-    return judged.select("day", *GROUP_TOPIC, *COUNTS, "reason", "source")
+    return judged.select("day", *GROUP_TOPIC, *AUDIT_COUNTS, "reason", "source")
 
 
 def _doubt() -> pl.Expr:
     """Return why it is not known whether messages were lost; null where it is."""
     undelivered = "messages without a delivery may "
-    return (
-        pl.when(pl.col("by_sql") > 0)
-        .then(pl.lit(f"a SQL92 filter, and properties that are not known: {undelivered}have been filtered"))
-        .when(pl.col("no_heartbeat") > 0)
-        .then(pl.lit(f"no heartbeat tells what the group subscribed to: {undelivered}not match it"))
-        .when(pl.col("unknown_end") > 0)
-        .then(pl.lit(f"no commit tells how far the group came: {undelivered}be pending"))
-        .when(pl.col("unlogged") > 0)
-        .then(pl.lit(f"a client that committed past them left no log of deliveries: {undelivered}be in it"))
+    return first_of(
+        (pl.col("by_sql") > 0, f"a SQL92 filter, and properties that are not known: {undelivered}have been filtered"),
+        (pl.col("no_heartbeat") > 0, f"no heartbeat tells what the group subscribed to: {undelivered}not match it"),
+        (pl.col("unknown_end") > 0, f"no commit tells how far the group came: {undelivered}be pending"),
+        (pl.col("unlogged") > 0, f"a client that committed past them left no log of deliveries: {undelivered}be in it"),
     )
 
 
@@ -144,7 +144,7 @@ def _with_outcome(tracked: pl.DataFrame) -> pl.DataFrame:
     return (
         tracked.with_columns(
             (pl.col("deliveries") > 0).fill_null(False).alias("consumed"),
-            pl.col("subscribed").is_null().alias("no_heartbeat"),
+            (~pl.col("subscribed")).alias("no_heartbeat"),
             pl.col("by_sql").fill_null(False),
             (pl.col("queue_offset") < pl.col("committed")).alias("behind"),  # null: not known
             (~pl.col("matches")).fill_null(False).alias("filtered"),
@@ -190,3 +190,13 @@ def _unexpected(done: pl.DataFrame, sent: pl.DataFrame, scope: AuditScope) -> pl
     return strange.group_by(*GROUP_TOPIC, pl.col("ts").dt.date().alias("day")).agg(
         pl.col("msg_id").drop_nulls().n_unique().cast(pl.Int64).alias("unexpected")
     )
+
+
+DELIVERY_AUDIT: Final = Decision(
+    table="gold.delivery_audit",
+    one="delivery audit",
+    many="delivery audits",
+    importance=27,
+    needs=(Need("consume_log", or_recorded=("sends",)), Need("produce_log", or_recorded=("sends",))),
+    count=RowCount("gold.delivery_audit", pl.col("lost").is_null(), pl.col("reason")),
+)

@@ -28,10 +28,11 @@ from mqreplay.decisions.failover_row import (
     StepRows,
     epoch_ms,
 )
+from mqreplay.evidence.frames import MAP_OF_NUMBERS
+from mqreplay.evidence.intervals import INSTANT
 
 # Consumers commit every 5 s (ClientConfig#persistConsumerOffsetInterval); the commit and a rebalance take a moment.
 UNCOMMITTED = 10 * SECOND
-BY_GROUP = pl.List(pl.Struct({"key": pl.String, "value": pl.Int64}))  # group, messages
 
 
 @dataclass(frozen=True)
@@ -225,7 +226,7 @@ class ClientSteps(StepRows):
         other = pl.col("client_id") != pl.col("previous_client_id")
         handed = other & (pl.col("ts") - pl.col("previous_ts") <= UNCOMMITTED)
         # Only a master that goes online late copies what was committed to its slave meanwhile (SlaveSynchronize).
-        up = pl.lit(of.up_ts or of.until, pl.Datetime("us", "UTC"))
+        up = pl.lit(of.up_ts or of.until, INSTANT)
         returned = (pl.col("ts") >= up) & (pl.col("previous_ts") < up) & (pl.col("previous_ts") >= of.outage_ts)
         returned &= pl.lit(not of.settings.goes_online_late)
         groups = (
@@ -277,5 +278,5 @@ class ClientSteps(StepRows):
         )
         if near.is_empty():
             return None
-        entries = near["redelivered_by_group"].cast(BY_GROUP).to_list()
+        entries = near["redelivered_by_group"].cast(MAP_OF_NUMBERS).to_list()
         return max(sum(each["value"] for each in row or () if each["key"] == group) for row in entries)

@@ -8,29 +8,42 @@ minute in 5.x.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Final
 
 import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from mqreplay.evidence.arrays.frame_arrays import NOWHERE, Mask, Numbers, instants, lists
-from mqreplay.evidence.arrays.saturating import COUNTLESS, less
-from mqreplay.evidence.arrays.sorted_runs import last_such, lasts, one_later, runs, starts
+from mqreplay.decisions.decision import Decision, RowCount, by_name
+from mqreplay.decode.recording.advice import Need
+from mqreplay.evidence.arrays.frame_arrays import (
+    COUNTLESS,
+    NOWHERE,
+    Mask,
+    Numbers,
+    instants,
+    last_such,
+    lasts,
+    less,
+    lists,
+    one_later,
+    runs,
+    starts,
+)
+from mqreplay.evidence.frames import MAP_OF_NUMBERS, columns, typed, with_flag
+from mqreplay.evidence.intervals import INSTANT
 from mqreplay.evidence.offsets.slave_copies import BothFiles
+from mqreplay.words.keys import SLAVE
 
-COPY = ["broker_name", "slave_id"]
-OF_GROUP = [*COPY, "consumer_group"]
+OF_GROUP = [*SLAVE, "consumer_group"]
 LACKED: dict[str, pl.DataType] = {
-    "broker_name": pl.String(),
-    "slave_id": pl.Int64(),
-    "consumer_group": pl.String(),
-    "minute": pl.Datetime("us", "UTC"),
+    **columns("broker_name", "slave_id", "consumer_group"),
+    "minute": INSTANT,
     "messages": pl.Int64(),  # messages that the slave's copy lacks at the minute's end, less those a minute before
     "unknown": pl.Int64(),  # queues for which that is unknown, likewise
     "of_master": pl.Boolean(),  # whether the master's file changed in the minute
     "of_slave": pl.Boolean(),
 }
-BY_GROUP = pl.List(pl.Struct({"key": pl.String(), "value": pl.Int64()}))
 MINUTE = 60_000_000  # microseconds
 MINUTES = "STRUCT<minute: TIMESTAMP, messages: BIGINT, unknown: BIGINT, of_master: BOOLEAN, of_slave: BOOLEAN>"
 
@@ -84,10 +97,11 @@ def failover_exposure(broker_runtime: pl.DataFrame, lacked: pl.DataFrame) -> pl.
 
 
 def _added_up(lacked: pl.DataFrame) -> pl.DataFrame:
-    return (
-        lacked.group_by(*OF_GROUP, "minute")
-        .agg(pl.col("messages", "unknown").sum(), pl.col("of_master", "of_slave").any())
-        .select(pl.col(name).cast(kind) for name, kind in LACKED.items())
+    return typed(
+        lacked.group_by(*OF_GROUP, "minute").agg(
+            pl.col("messages", "unknown").sum(), pl.col("of_master", "of_slave").any()
+        ),
+        LACKED,
     )
 
 
@@ -105,7 +119,7 @@ def _became_master(broker_runtime: pl.DataFrame) -> pl.DataFrame:
     slaves = polled.filter(pl.col("broker_id") != 0)
     asked = slaves.select("broker_name", pl.col("broker_id").alias("slave_id"), minute, "broker_addr").unique()
     same = asked.join(last, ["broker_name", "minute"]).filter(pl.col("broker_addr") == pl.col("master_addr"))
-    return same.select(*COPY, "minute").unique()
+    return same.select(*SLAVE, "minute").unique()
 
 
 def _logs(broker_runtime: pl.DataFrame, became: pl.DataFrame) -> pl.DataFrame:
@@ -134,8 +148,7 @@ def _logs(broker_runtime: pl.DataFrame, became: pl.DataFrame) -> pl.DataFrame:
         pl.col("end").filter(is_master).max().alias("master_end"),
         pl.col("end").filter(~is_master).max().alias("slave_end"),
     )
-    known = no_slave.with_columns(pl.lit(True).alias("no_slave"))
-    return ends.join(known, ["broker_name", "minute"], how="left")
+    return with_flag(ends, no_slave, ["broker_name", "minute"], "no_slave")
 
 
 def _again(lacked: pl.DataFrame, became: pl.DataFrame) -> pl.DataFrame:
@@ -149,15 +162,15 @@ def _again(lacked: pl.DataFrame, became: pl.DataFrame) -> pl.DataFrame:
     minutes = lacked.select("broker_name", "minute").unique()
     number = pl.col("minute").rank("dense").over("broker_name").cast(pl.Int64)
     minutes = minutes.with_columns(number.alias("number"))
-    counted = _counted(lacked, minutes).join(_both_known(lacked), on=COPY).filter(pl.col("minute") >= pl.col("since"))
+    counted = _counted(lacked, minutes).join(_both_known(lacked), on=SLAVE).filter(pl.col("minute") >= pl.col("since"))
     # The copy of a replica that became the master stays, but no slave has it.
-    since = became.group_by(COPY).agg(pl.col("minute").min().alias("became"))
-    counted = counted.join(since, COPY, how="left").filter((pl.col("minute") < pl.col("became")).fill_null(True))
+    since = became.group_by(SLAVE).agg(pl.col("minute").min().alias("became"))
+    counted = counted.join(since, SLAVE, how="left").filter((pl.col("minute") < pl.col("became")).fill_null(True))
     # A copy that lacks fewer queues is more advanced than one whose messages cannot be counted.
     furthest = counted.sort("unknown", "messages", "slave_id").unique(["broker_name", "minute"], keep="first")
     lists = _by_group(lacked, minutes, furthest)
     return furthest.join(lists, on=["broker_name", "minute"], how="left").select(
-        "broker_name", "minute", pl.col("by_group").fill_null(pl.lit([], BY_GROUP)), "messages", "unknown"
+        "broker_name", "minute", pl.col("by_group").fill_null(pl.lit([], MAP_OF_NUMBERS)), "messages", "unknown"
     )
 
 
@@ -166,9 +179,9 @@ def _counted(lacked: pl.DataFrame, minutes: pl.DataFrame) -> pl.DataFrame:
 
     Columns: broker_name, slave_id, minute, number, messages, unknown.
     """
-    risen = lacked.group_by(*COPY, "minute").agg(pl.col("messages", "unknown").sum())
-    grid = lacked.select(COPY).unique().join(minutes, on="broker_name").join(risen, [*COPY, "minute"], how="left")
-    return grid.sort("minute").with_columns(pl.col("messages", "unknown").fill_null(0).cum_sum().over(COPY))
+    risen = lacked.group_by(*SLAVE, "minute").agg(pl.col("messages", "unknown").sum())
+    grid = lacked.select(SLAVE).unique().join(minutes, on="broker_name").join(risen, [*SLAVE, "minute"], how="left")
+    return grid.sort("minute").with_columns(pl.col("messages", "unknown").fill_null(0).cum_sum().over(SLAVE))
 
 
 def _by_group(lacked: pl.DataFrame, minutes: pl.DataFrame, furthest: pl.DataFrame) -> pl.DataFrame:
@@ -189,7 +202,7 @@ def _by_group(lacked: pl.DataFrame, minutes: pl.DataFrame, furthest: pl.DataFram
     entry = pl.struct(pl.col("consumer_group").alias("key"), pl.col("messages").alias("value"))
     return (
         lacks.explode("number")
-        .join(furthest.select(*COPY, "number", "minute"), on=[*COPY, "number"])
+        .join(furthest.select(*SLAVE, "number", "minute"), on=[*SLAVE, "number"])
         .sort("consumer_group")
         .group_by("broker_name", "minute", maintain_order=True)
         .agg(entry.alias("by_group"))
@@ -202,8 +215,8 @@ def _both_known(lacked: pl.DataFrame) -> pl.DataFrame:
     Columns: broker_name, slave_id, since.
     """
     first = [pl.col("minute").filter(pl.col(name)).min().alias(name) for name in ("of_master", "of_slave")]
-    known = lacked.group_by(COPY).agg(first).drop_nulls()
-    return known.select(*COPY, pl.max_horizontal("of_master", "of_slave").alias("since"))
+    known = lacked.group_by(SLAVE).agg(first).drop_nulls()
+    return known.select(*SLAVE, pl.max_horizontal("of_master", "of_slave").alias("since"))
 
 
 def lacking(copies: BothFiles) -> pa.ListArray:
@@ -248,3 +261,22 @@ def _last_offset(copies: BothFiles, such: Mask) -> tuple[Numbers, Mask]:
 def _risen(values: Numbers, goes_on: Mask) -> Numbers:
     """Return each value less the one before it, if they belong together."""
     return values - np.where(goes_on, one_later(values), 0)
+
+
+MISSING_POLL: Final = "the master and its slaves were not polled in the same minute"
+
+
+FAILOVER_EXPOSURE: Final = Decision(
+    table="gold.failover_exposure",
+    instant="minute_ts",
+    one="failover estimate",
+    many="failover estimates",
+    importance=26,
+    needs=(Need("consumer_offset"), Need("broker_runtime")),
+    count=RowCount(
+        "gold.failover_exposure",
+        pl.col("redelivered").is_null() & pl.col("bytes_behind").is_null(),
+        pl.lit(MISSING_POLL),
+    ),
+    rows=by_name(failover_exposure),
+)

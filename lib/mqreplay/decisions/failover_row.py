@@ -14,7 +14,9 @@ from mqreplay.core.failover_intervals import Interval, judge_time
 from mqreplay.core.version import BROKER_4, BROKER_5
 from mqreplay.evidence.brokers.address_changes import UNREGISTERED_BEFORE, address_changes
 from mqreplay.evidence.brokers.failovers import Failover
-from mqreplay.evidence.time_spans import INSTANT
+from mqreplay.evidence.frames import columns
+from mqreplay.evidence.intervals import INSTANT
+from mqreplay.words.time_span import EPOCH
 
 # Values of ``step``, in the order of a failover.
 STOPPED, REMOVED, NEW_MASTER = "stopped_answering", "removed_by_name_server", "new_master_listed"
@@ -25,38 +27,28 @@ STEPS = (
     *(STOPPED, REMOVED, NEW_MASTER, LEFT_ROUTE, SLAVE_READ, REDELIVERED),
     *(ANSWERS, LISTED, IN_ROUTE, MASTER_READ),
 )
-EVIDENCE = pl.List(pl.Struct({"table_name": pl.String, "record_id": pl.String}))
+STEP_EVIDENCE = pl.List(pl.Struct({"table_name": pl.String, "record_id": pl.String}))
 SCHEMA: dict[str, pl.DataType] = {
-    "day": pl.Date(),
-    "outage_ts": INSTANT,
-    "broker_name": pl.String(),
-    "broker_id": pl.Int64(),
-    "broker_addr": pl.String(),
-    "step": pl.String(),
-    "ts": INSTANT,
+    **columns("day", "outage_ts", "broker_name", "broker_id", "broker_addr", "step", "ts"),
     "happened": pl.Boolean(),
     "before_ts": INSTANT,
     "expected_from": INSTANT,
     "expected_to": INSTANT,
-    "namesrv_addr": pl.String(),
-    "client_id": pl.String(),
-    "consumer_group": pl.String(),
+    **columns("namesrv_addr", "client_id", "consumer_group"),
     "amount": pl.Int64(),
-    "judgement": pl.String(),
-    "reason": pl.String(),
-    "evidence": EVIDENCE,
+    **columns("judgement", "reason"),
+    "evidence": STEP_EVIDENCE,
     "step_id": pl.String(),
 }
 LISTS, ROUTES, ROUTE_OF_PULL = "silver.cluster_info", "silver.route", "gold.pull_route"
 SECOND = dt.timedelta(seconds=1)
-EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 # Name servers and clients are asked seconds apart: a step seen this much before its cause is no contradiction.
 POLLS_APART = dt.timedelta(seconds=5)
 ASKS_FOR_ROUTES = "a client asks for its routes every {} s (pollNameServerInterval)"
 # Settings that may explain a step that is later than their defaults allow.
 OF_NAME_SERVER = "the version and settings of the name server are not recorded (scanNotActiveBrokerInterval)"
 OF_CLIENT = "the client's pollNameServerInterval is not recorded: it asked for no route in this time"
-OF_BROKER = "the broker's settings are not recorded"
+SETTINGS_MISSING = "the broker's settings are not recorded"
 Row = dict[str, Any]
 
 

@@ -10,33 +10,37 @@ import datetime as dt
 import hashlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 import polars as pl
 
 from mqreplay.core import failover_intervals as law
 from mqreplay.core.failover_intervals import Interval
 from mqreplay.core.route_info_manager import BROKER_CHANNEL_EXPIRED_TIME
+from mqreplay.decisions.decision import Decision, by_name
 from mqreplay.decisions.failover_clients import ClientSteps, Removals
 from mqreplay.decisions.failover_row import (
     ANSWERS,
     LISTED,
     LISTS,
     NEW_MASTER,
-    OF_BROKER,
     OF_NAME_SERVER,
     POLLS_APART,
     REMOVED,
     SCHEMA,
     SECOND,
+    SETTINGS_MISSING,
     STOPPED,
     Row,
     StepRows,
     epoch_ms,
 )
+from mqreplay.decode.recording.advice import Need
 from mqreplay.evidence.brokers.address_changes import listed_answers, routed_answers
 from mqreplay.evidence.brokers.broker_outages import with_outage
 from mqreplay.evidence.brokers.failovers import Failover
-from mqreplay.evidence.time_spans import INSTANT, utc
+from mqreplay.evidence.frames import ms, typed
+from mqreplay.evidence.intervals import INSTANT, utc
 
 GOES_ONLINE = "with enableSlaveActingMaster it registers once it has met the other brokers of its name"
 OF_CONTROLLER = "the settings of the controller are not recorded (its scanNotActiveBrokerInterval)"
@@ -97,9 +101,9 @@ def failover_steps(failovers: Sequence[Failover], seen: Seen, failed_over_s: int
     rows = rows.with_columns(pl.col("ts").dt.date().alias("day"))
     # A step that was due on one day and is seen on the next has a row on each.
     key = ("broker_name", "broker_id", "step", "namesrv_addr", "client_id", "consumer_group", "day")
-    ids = [_step_id(row) for row in rows.select(pl.col("outage_ts").dt.epoch("ms"), *key).rows()]
+    ids = [_step_id(row) for row in rows.select(ms("outage_ts"), *key).rows()]
     named = rows.with_columns(pl.Series("step_id", ids, pl.String))
-    return named.select([pl.col(name).cast(of) for name, of in SCHEMA.items()])
+    return typed(named, SCHEMA)
 
 
 def judged_steps(steps: pl.DataFrame) -> pl.DataFrame:
@@ -175,7 +179,7 @@ class _Timeline(StepRows):
                 continue
             words, unknown = "a broker registers at its start, and every registerNameServerPeriod", None
             if not of.settings.is_described:
-                unknown = OF_BROKER
+                unknown = SETTINGS_MISSING
             elif of.settings.goes_online_late and of.restarted is not False:
                 words = unknown = GOES_ONLINE
             yield self.judged(LISTED, row["back_ts"], row["lacked_ts"], back, words, unknown, **at, evidence=ids)
@@ -214,7 +218,7 @@ class _Timeline(StepRows):
                         f"{addr} is the master; the old one's heartbeat had not expired: its channel closed, or it was"
                         " replaced"
                     )
-            unknown = OF_CONTROLLER if of.settings.is_described else OF_BROKER
+            unknown = OF_CONTROLLER if of.settings.is_described else SETTINGS_MISSING
             ids = [(LISTS, change["record_id"])]
             yield self.judged(*(NEW_MASTER, change["to_ts"], change["from_ts"], expected, words, unknown), evidence=ids)
 
@@ -234,3 +238,20 @@ class _Timeline(StepRows):
         over = self.of.up_ts is not None and row["had_ts"] > self.of.up_ts + POLLS_APART
         lost_ts: dt.datetime | None = None if over else row["lost_ts"]
         return lost_ts
+
+
+FAILOVER_STEP: Final = Decision(
+    table="gold.failover_step",
+    instant="ts",
+    one="step of a failover",
+    many="steps of failovers",
+    importance=6,
+    phrases=("{step}", "name server {namesrv_addr}", "due until {expected_to}", ("{judgement}: {reason}", "{reason}")),
+    needs=(Need("broker_runtime"), Need("routes")),
+    rows=by_name(failover_steps, failovers="outage_failovers", gap_s="same_cause_gap_s"),
+    steps={
+        "seen": by_name(Seen, failover_pulls="failovers", failover_exposure="gold.failover_exposure"),
+        "judged_steps": by_name(judged_steps, steps="gold.failover_step"),
+    },
+    counted="judged_steps",
+)

@@ -13,7 +13,7 @@ import polars as pl
 from mqreplay.decisions.strategies import GroupSettings
 from mqreplay.decisions.supposed_shares import GONE, supposed_owners
 from mqreplay.decisions.suppositions import GroupConsumers, Supposition, TopicQueues
-from mqreplay.evidence.arrays.keys import QUEUE
+from mqreplay.words.keys import QUEUE
 
 MOST_TIMES: Final = 8  # the queues of the night
 TRIES: Final = 16  # numbers of members, from the smallest possible one on; then as many as queues

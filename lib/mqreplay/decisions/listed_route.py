@@ -17,6 +17,8 @@ import polars as pl
 
 from mqreplay.core.route_info_manager import RouteInfoManager, TopicConfigs
 from mqreplay.core.topic_route import MASTER_ID, BrokerData, QueueData, TopicRouteData, topic_publish_info
+from mqreplay.decisions.decision import VERDICT_WORDS, Decision, by_name
+from mqreplay.decode.recording.advice import Need
 from mqreplay.evidence.arrays.distinct import distinct_rows, distinct_values
 from mqreplay.evidence.brokers.address_changes import TOPIC_NOT_EXIST
 from mqreplay.evidence.brokers.name_server_tables import (
@@ -27,29 +29,22 @@ from mqreplay.evidence.brokers.name_server_tables import (
     list_changes,
     registration_lag,
 )
-from mqreplay.evidence.brokers.route_changes import BROKERS
-from mqreplay.evidence.time_spans import INSTANT
+from mqreplay.evidence.brokers.routes import ROUTE_BROKERS
+from mqreplay.evidence.frames import columns, typed
+from mqreplay.evidence.intervals import INSTANT, with_run
 
 ANSWER: Final = ("namesrv_addr", "topic", "day")
-VERDICT: Final = ("broker_name", "expected", "expected_writable", "judgement", "reason")
+ROUTE_VERDICT: Final = ("broker_name", "expected", "expected_writable", "judgement", "reason")
 SCHEMA: Final[dict[str, pl.DataType]] = {
-    "day": pl.Date(),
-    "namesrv_addr": pl.String(),
-    "topic": pl.String(),
-    "broker_name": pl.String(),
-    "from_ts": INSTANT,
-    "to_ts": INSTANT,
+    **columns("day", "namesrv_addr", "topic", "broker_name", "from_ts", "to_ts"),
     "answers": pl.Int64(),
     "listed": pl.List(pl.String()),
     "expected": pl.List(pl.String()),
     "writable": pl.Boolean(),
     "expected_writable": pl.Boolean(),
-    "judgement": pl.String(),
-    "reason": pl.String(),
-    "record_id": pl.String(),
-    "source_digest": pl.String(),
+    **columns("judgement", "reason", "record_id", "source_digest"),
 }
-SAME: Final = "the name server listed what the brokers had registered"
+SAME_LIST: Final = "the name server listed what the brokers had registered"
 OTHER_QUEUES: Final = "the broker has had other queues or permissions for longer than a registration takes"
 WIPED: Final = "the route lacks the write permission that the broker has, as after `mqadmin wipeWritePerm`"
 ADDED: Final = "the route allows what the broker does not, as after `mqadmin addWritePerm`"
@@ -57,7 +52,7 @@ LACKS: Final = "the route lacks a broker that is registered at the name server a
 OTHER_ADDRESSES: Final = "the route has other addresses of the broker than the name server's own list of brokers"
 NO_LISTS: Final = "no name server's list of brokers was recorded long enough before"
 NO_COPY: Final = "no copy of the broker's topics was recorded long enough before"
-REMOVED: Final = "the broker has no such topic, and may have had it before: no registration removes a topic"
+TOPIC_MISSING: Final = "the broker has no such topic, and may have had it before: no registration removes a topic"
 ACTING: Final = "a slave is listed as the acting master"
 RANK: Final = {"agree": 0, "undetermined": 1, "differ": 2}
 
@@ -130,18 +125,20 @@ def listed_route(
 def stored_rows(judged: pl.DataFrame) -> pl.DataFrame:
     """Return the rows that gold.listed_route keeps: equal answers that are judged alike are one, with their number."""
     same = pl.all_horizontal(
-        pl.col(name).eq_missing(pl.col(name).shift(1).over(ANSWER)) for name in ("listed", *VERDICT)
+        pl.col(name).eq_missing(pl.col(name).shift(1).over(ANSWER)) for name in ("listed", *ROUTE_VERDICT)
     )
     begins = ~same | pl.col("ts").shift(1).over(ANSWER).is_null()
-    ordered = judged.sort(*ANSWER, "ts", "record_id").with_columns(begins.alias("begins"))
-    runs = ordered.with_columns(pl.col("begins").cum_sum().over(ANSWER).alias("run"))
-    merged = runs.group_by(*ANSWER, "run").agg(
-        pl.col("ts").min().alias("from_ts"),
-        pl.col("ts").max().alias("to_ts"),
-        pl.len().alias("answers"),
-        *(pl.col(name).first() for name in ("listed", "writable", *VERDICT, "record_id", "source_digest")),
+    merged = (
+        with_run(judged.sort(*ANSWER, "ts", "record_id"), begins, ANSWER)
+        .group_by(*ANSWER, "run")
+        .agg(
+            pl.col("ts").min().alias("from_ts"),
+            pl.col("ts").max().alias("to_ts"),
+            pl.len().alias("answers"),
+            *(pl.col(name).first() for name in ("listed", "writable", *ROUTE_VERDICT, "record_id", "source_digest")),
+        )
     )
-    return merged.select(pl.col(name).cast(of) for name, of in SCHEMA.items()).sort("topic", "namesrv_addr", "from_ts")
+    return typed(merged, SCHEMA).sort("topic", "namesrv_addr", "from_ts")
 
 
 def listed_words(route: Route) -> list[str]:
@@ -171,7 +168,7 @@ def _seen(route: pl.DataFrame) -> tuple[pl.DataFrame, list[dict[str, Part]]]:
     answered = route.filter(
         pl.col("error").is_null() & (pl.col("queue_datas").is_not_null() | (pl.col("response_code") == TOPIC_NOT_EXIST))
     ).sort("ts", "record_id")
-    contents = answered.select("queue_datas", pl.col("broker_datas").cast(BROKERS))
+    contents = answered.select("queue_datas", pl.col("broker_datas").cast(ROUTE_BROKERS))
     place, row_of = distinct_rows([column.to_arrow() for column in contents])
     routes = [_listed(*row) for row in contents.gather(row_of).iter_rows()]
     kept = answered.select(
@@ -210,7 +207,7 @@ def _judged(listed: Route, tables: NameServerTables, topic: str, surely: int, ma
         earlier = frozenset(each[name].queues for each in before if name in each)
         known = Known(surely > tables.first_copy.get(name, maybe), lists_known, earlier)
         found.append((*_of_broker(name, listed, possible, states, known), name))
-    judgement, reason, name = max(found, key=lambda each: RANK[each[0]], default=("agree", SAME, ""))
+    judgement, reason, name = max(found, key=lambda each: RANK[each[0]], default=("agree", SAME_LIST, ""))
     if judgement == "agree" and not lists_known and (not listed or listed not in possible):
         judgement, reason = "undetermined", NO_LISTS
     decides = None if judgement == "agree" else name or None
@@ -223,18 +220,18 @@ def _of_broker(
     """Return judgement and reason of what the route has of one broker name."""
     queues = listed[name].queues if name in listed else None
     had = {each[name].queues if name in each else None for each in possible}
-    if queues is None and any(name in state.forgettable for state in states):
-        return "agree", SAME
+    if queues is None and any(name in state.deletable_brokers for state in states):
+        return "agree", SAME_LIST
     if queues not in had:
         if not known.topics:
             return "undetermined", NO_COPY
         if queues is None or had == {None}:
-            missing = ("differ", LACKS) if queues is None else ("undetermined", REMOVED)
+            missing = ("differ", LACKS) if queues is None else ("undetermined", TOPIC_MISSING)
             return missing if known.brokers else ("undetermined", NO_LISTS)
         by_operator = _after_commands(max(each for each in had if each is not None))
         return "differ", OTHER_QUEUES if queues in known.earlier else by_operator.get(queues, OTHER_QUEUES)
     if queues is None or _addresses_agree(name, listed, possible):
-        return "agree", SAME
+        return "agree", SAME_LIST
     if not known.brokers:
         return "undetermined", NO_LISTS
     others = {address for each in possible if name in each for address in each[name].addresses.values()}
@@ -288,9 +285,37 @@ def _words(name: str, part: Part) -> str:
 
 def _with_verdicts(seen: pl.DataFrame, verdicts: Iterable[Verdict | None], routes: Sequence[Route]) -> pl.DataFrame:
     found = [each or Verdict("undetermined", NO_LISTS, None, None, None) for each in verdicts]
-    judged = {name: pl.Series([getattr(each, name) for each in found], dtype=SCHEMA[name]) for name in VERDICT}
+    judged = {name: pl.Series([getattr(each, name) for each in found], dtype=SCHEMA[name]) for name in ROUTE_VERDICT}
     answered = pl.DataFrame(
         {"listed": [listed_words(each) for each in routes], "writable": [is_writable(each) for each in routes]},
         {name: SCHEMA[name] for name in ("listed", "writable")},
     )
     return seen.drop("route").hstack(answered[seen["route"]]).with_columns(**judged)
+
+
+def with_begin(judged: pl.DataFrame) -> pl.DataFrame:
+    """Return the judged rows with the instant of the table's rows."""
+    return judged.with_columns(pl.col("ts").alias("from_ts"))
+
+
+LISTED_ROUTE: Final = Decision(
+    table="gold.listed_route",
+    instant="from_ts",
+    one="route of a name server",
+    many="routes of name servers",
+    importance=19,
+    phrases=(
+        ("route of {topic} at {namesrv_addr}", "route of {topic}"),
+        "listed {listed}",
+        "expected {expected}",
+        VERDICT_WORDS,
+    ),
+    until="to_ts",
+    needs=(Need("routes"), Need("topics")),
+    rows=by_name(stored_rows, judged="judged_routes"),
+    steps={
+        "judged_routes": by_name(listed_route),
+        "counted_routes": by_name(with_begin, judged="judged_routes"),
+    },
+    counted="counted_routes",
+)

@@ -11,7 +11,8 @@ from typing import Final
 
 import polars as pl
 
-from mqreplay.evidence.time_spans import INSTANT
+from mqreplay.decisions.decision import Decision, RowCount, by_name
+from mqreplay.evidence.intervals import INSTANT
 
 COLUMNS: Final = ("day", "consumer_group", "client_id", "from_ts", "to_ts", "ended", "shares_queues")
 UNREGISTERED: Final = "unregistered"
@@ -37,3 +38,18 @@ def member(members: pl.DataFrame, unshared: pl.DataFrame, begin: dt.datetime) ->
         )
         .select(COLUMNS)
     )
+
+
+GROUP_MEMBER: Final = Decision(
+    table="gold.member",
+    instant="from_ts",
+    one="member",
+    many="members",
+    importance=24,
+    count=RowCount(
+        "silver.heartbeat",
+        number=pl.col("client_id").filter(pl.col("kind") == "HEART_BEAT").n_unique(),
+        decision="finding consumer_lost",
+    ),
+    rows=by_name(member, unshared="unshared_groups"),
+)

@@ -15,20 +15,31 @@ Without copies of a broker's offsets, its log and clients' commits show rewinds 
 from __future__ import annotations
 
 from collections.abc import Set as AbstractSet
+from typing import Final
 
 import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from mqreplay.evidence.arrays.frame_arrays import LEAST, NOWHERE, Mask, Numbers, instants
-from mqreplay.evidence.arrays.keys import QUEUE
+from mqreplay.decisions.decision import QUEUE_WORDS, Decision, RowCount
+from mqreplay.decode.kind import OFFSET_PHRASES, ON_BROKER
+from mqreplay.decode.recording.advice import Need
+from mqreplay.evidence.arrays.frame_arrays import (
+    INT64_MIN,
+    NOWHERE,
+    Mask,
+    Numbers,
+    instants,
+    lengths,
+    less,
+    one_later,
+    starts,
+)
 from mqreplay.evidence.arrays.nearest import as_of, nearest
-from mqreplay.evidence.arrays.saturating import less
-from mqreplay.evidence.arrays.sorted_runs import lengths, one_later, starts
+from mqreplay.evidence.frames import first_of
 from mqreplay.evidence.offsets.offset_causes import (
     BEGAN,
     COPIED,
-    GROUP_QUEUE,
     has_master,
     with_awaited_reset,
     with_committed,
@@ -39,6 +50,7 @@ from mqreplay.evidence.offsets.offset_causes import (
     with_skip,
 )
 from mqreplay.evidence.offsets.queue_events import COPIES, QueueEvents
+from mqreplay.words.keys import GROUP_QUEUE, QUEUE
 
 CHAIN = ["source_name", *GROUP_QUEUE]  # of one offset in one file
 ORDER = ["to_ts", "from_ts", "previous_offset", "new_offset", "source_digest"]
@@ -157,17 +169,13 @@ def _with_leaps(changes: pl.DataFrame, offset_change: pl.DataFrame) -> pl.DataFr
 def _kind() -> pl.Expr:
     new, old = pl.col("new_offset"), pl.col("previous_offset")
     rose = old.is_null() | (new > old)
-    return (
-        pl.when(new.is_null())
-        .then(pl.lit("vanished"))
-        .when(new < old)
-        .then(pl.lit("rewind"))
-        .when(pl.col("leapt") | (rose & (new > pl.col("queue_max_offset"))))
-        .then(pl.lit("beyond_max"))
-        .when(new < pl.col("queue_min_offset"))
-        .then(pl.lit("below_min"))
-        .when(old.is_not_null() & (pl.col("reset") | pl.col("skipped")))
-        .then(pl.lit("jump"))
+    is_past = pl.col("leapt") | (rose & (new > pl.col("queue_max_offset")))
+    return first_of(
+        (new.is_null(), "vanished"),
+        (new < old, "rewind"),
+        (is_past, "beyond_max"),
+        (new < pl.col("queue_min_offset"), "below_min"),
+        (old.is_not_null() & (pl.col("reset") | pl.col("skipped")), "jump"),
     )
 
 
@@ -185,25 +193,17 @@ def _corrected() -> pl.Expr:
 
 def _cause() -> pl.Expr:
     kind, committed = pl.col("kind"), pl.col("committed")
-    return (
-        pl.when(kind == "vanished")
-        .then(pl.lit("removed"))
-        .when((kind == "rewind") & _corrected())
-        .then(pl.lit("corrected"))
-        .when(pl.col("reset"))
-        .then(pl.lit("reset"))
-        .when((kind == "jump") & pl.col("refused_query"))
-        .then(pl.lit("refused_query"))
-        .when(committed)
-        .then(pl.lit("client_commit"))
-        .when((pl.col("broker_id") > 0) & pl.col("has_master"))
-        .then(pl.lit(COPIED))
+    return first_of(
+        (kind == "vanished", "removed"),
+        ((kind == "rewind") & _corrected(), "corrected"),
+        ("reset", "reset"),
+        ((kind == "jump") & pl.col("refused_query"), "refused_query"),
+        (committed, "client_commit"),
+        ((pl.col("broker_id") > 0) & pl.col("has_master"), COPIED),
         # A broker's log and commits show a commit, whoever sent it.
-        .when(pl.col("source") != COPIES)
-        .then(pl.lit("client_commit"))
-        .when(~committed)
-        .then(pl.lit("set_from_outside"))
-        .otherwise(pl.lit("unknown"))
+        (pl.col("source") != COPIES, "client_commit"),
+        (~committed, "set_from_outside"),
+        otherwise="unknown",
     )
 
 
@@ -224,7 +224,7 @@ def _redelivered_max() -> pl.Expr:
 def suspects(events: QueueEvents) -> pa.Table:
     """Return the queues whose offset fell, vanished or left the range that the master stated.
 
-    Columns: consumer_group, broker_name, topic, queue_id.
+    Columns: consumer_group, topic, broker_name, queue_id.
     """
     rows = events.changes
     new, has_new = events.numbers("committed", rows)
@@ -257,7 +257,7 @@ def _bound(
 def skips(events: QueueEvents) -> pa.Table:
     """Return the pulls that begin past all messages that the group received.
 
-    Columns: consumer_group, broker_name, topic, queue_id, ``skipped_from``, ``skipped_to`` (messages), ``ts``.
+    Columns: consumer_group, topic, broker_name, queue_id, ``skipped_from``, ``skipped_to`` (messages), ``ts``.
 
     The first pull of a queue skips nothing: what the group received before the recording is not known. Nor does a pull
     past the queue's end: it is corrected.
@@ -268,10 +268,10 @@ def skips(events: QueueEvents) -> pa.Table:
     rows = rows[np.lexsort((events.client_order[rows], opaque, has_opaque, at, key))]
     key, (begins, asks) = events.key[rows], events.numbers("queue_offset", rows)
     delivered, answered = events.numbers("next_begin_offset", rows)
-    reaches = np.maximum(np.where(answered, delivered, LEAST), np.where(asks, begins, LEAST))
+    reaches = np.maximum(np.where(answered, delivered, INT64_MIN), np.where(asks, begins, INT64_MIN))
     reached = _running_most(key, reaches)
     most, known = events.numbers("max_offset", rows)
-    skipped = np.flatnonzero(asks & known & (reached != LEAST) & (begins > reached) & (begins <= most))
+    skipped = np.flatnonzero(asks & known & (reached != INT64_MIN) & (begins > reached) & (begins <= most))
     found = rows[skipped]
     return events.table(
         found,
@@ -295,5 +295,26 @@ def _running_most(key: Numbers, values: Numbers) -> Numbers:
     # Runs rise, so that no run's values are carried into the next.
     most = np.maximum.accumulate(run * (len(distinct) + 1) + rank) - run * (len(distinct) + 1)
     before = one_later(distinct[most])
-    before[first] = LEAST
+    before[first] = INT64_MIN
     return before
+
+
+OFFSET_CONTINUITY: Final = Decision(
+    table="gold.offset_continuity",
+    instant="to_ts",
+    one="offset change",
+    many="offset changes",
+    importance=22,
+    phrases=(
+        OFFSET_PHRASES,
+        QUEUE_WORDS,
+        ON_BROKER,
+        "{kind} of {size:,}",
+        "cause {cause}",
+        "sent from {client_addr}",
+        "source {source}",
+        "at most {redelivered_max:,} delivered again",
+    ),
+    needs=(Need("consumer_offset"), Need("offset_commits"), Need("server_requests")),
+    count=RowCount("silver.offset_change"),
+)

@@ -15,11 +15,12 @@ import polars as pl
 
 from mqreplay.core.tags_filter import SUB_ALL, TAG
 from mqreplay.core.topic_route import LOGICAL_QUEUE_MOCK_BROKER_PREFIX
-from mqreplay.decisions.delivery_audit import BY_DAY, COUNTS, with_skipped
-from mqreplay.evidence.messages.audit_scope import GROUP_TOPIC, QUEUE
+from mqreplay.decisions.delivery_audit import AUDIT_COUNTS, BY_DAY, with_skipped
+from mqreplay.evidence.frames import first_of
 from mqreplay.evidence.messages.pulled_messages import PulledMessages, within
-from mqreplay.evidence.messages.send_outcomes import STORED, outcome
-from mqreplay.evidence.messages.subscribed_messages import PLACE, with_match
+from mqreplay.evidence.messages.sends import STORED, outcome
+from mqreplay.evidence.messages.subscribed_messages import SENT_MESSAGE, with_match
+from mqreplay.words.keys import GROUP_TOPIC, QUEUE
 
 PACKETS: Final = "packets"
 COUNTED: Final = ("acknowledged", "delivered", "pending", "failed", "skipped", "filtered", "lost")
@@ -28,7 +29,6 @@ DOUBTS: Final = (
     *("maybe_filtered", "no_tags", "by_sql", "no_heartbeat", "unknown_end", "unanswered", "unseen", "unrecorded"),
     *("maybe_delivered", "maybe_failed", "maybe_again"),
 )
-UNPLACED: Final = ("unplaced", "uncounted_batches")
 IN_SHARD: Final = (*COUNTED, *DOUBTS)
 
 
@@ -124,7 +124,7 @@ def _with_matches(
     tagged = due.with_columns(
         pl.col("tags").is_null().alias("has_no_tags"), pl.when(pl.col("tags") != "").then("tags").alias("tags")
     )
-    described = sent.select(*PLACE, pl.col("keys").alias("key"), pl.lit(None, pl.String).alias("properties"))
+    described = sent.select(*SENT_MESSAGE, pl.col("keys").alias("key"), pl.lit(None, pl.String).alias("properties"))
     matched = with_match(tagged, described, subscriptions, versions).join(pairs, GROUP_TOPIC, how="left")
     lacks_tags = pl.col("has_no_tags") & ~pl.col("takes_all").fill_null(value=False)
     return matched.with_columns(
@@ -204,31 +204,22 @@ def packet_audit(counts: pl.DataFrame, unplaced: pl.DataFrame) -> pl.DataFrame:
         pl.lit(PACKETS).alias("source"),
         pl.concat_str(pl.coalesce(doubt, _basis()), _notes()).alias("reason"),
     )
-    return judged.select("day", *GROUP_TOPIC, *COUNTS, "reason", "source")
+    return judged.select("day", *GROUP_TOPIC, *AUDIT_COUNTS, "reason", "source")
 
 
 def _doubt() -> pl.Expr:
     """Return why it is not known whether messages were lost; null where it is."""
-    by = "by packets: "
     lacking = "messages that no recorded answer to a pull has, and that the group passed, may "
-    return (
-        pl.when(pl.col("no_tags") > 0)
-        .then(pl.lit(f"{by}the tags of messages are not known: import the capture again"))
-        .when(pl.col("by_sql") > 0)
-        .then(pl.lit(f"{by}a SQL92 filter, and properties that are not known: messages may have been filtered"))
-        .when(pl.col("no_heartbeat") > 0)
-        .then(pl.lit(f"{by}no heartbeat tells what the group subscribed to: messages may not match it"))
-        .when(pl.col("unknown_end") > 0)
-        .then(pl.lit(f"{by}no commit tells how far the group came: messages may be pending"))
-        .when(pl.col("unseen") > 0)
-        .then(
-            pl.lit(f"{by}a client committed of which no pull is recorded, {lacking}be its: capture all brokers' ports")
-        )
-        .when(pl.col("unanswered") > 0)
-        .then(pl.lit(f"{by}pulls have no recorded answer, {lacking}be in it: capture without loss, with -s 0"))
-        .when(pl.col("unrecorded") > 0)
-        .then(pl.lit(f"{by}{lacking}be in one that was not recorded: capture all brokers without a break"))
-    )
+    doubts = {
+        "no_tags": "the tags of messages are not known: import the capture again",
+        "by_sql": "a SQL92 filter, and properties that are not known: messages may have been filtered",
+        "no_heartbeat": "no heartbeat tells what the group subscribed to: messages may not match it",
+        "unknown_end": "no commit tells how far the group came: messages may be pending",
+        "unseen": f"a client committed of which no pull is recorded, {lacking}be its: capture all brokers' ports",
+        "unanswered": f"pulls have no recorded answer, {lacking}be in it: capture without loss, with -s 0",
+        "unrecorded": f"{lacking}be in one that was not recorded: capture all brokers without a break",
+    }
+    return first_of(*((pl.col(name) > 0, f"by packets: {why}") for name, why in doubts.items()))
 
 
 def _basis() -> pl.Expr:
@@ -237,16 +228,10 @@ def _basis() -> pl.Expr:
 
 def _notes() -> pl.Expr:
     """Return what else is not known, or not counted."""
-    notes = (
-        (
-            pl.col("maybe_failed") > 0,
-            pl.lit("; whether the retries of messages sent back succeeded is not known"),
-        ),
-        (
-            pl.col("maybe_again") > 0,
-            pl.lit("; messages were pulled again: if they were consumed twice is not known"),
-        ),
-        (pl.col("unplaced").fill_null(0) > 0, pl.lit("; delayed messages and those of transactions are not counted")),
-        (pl.col("uncounted_batches").fill_null(0) > 0, pl.lit("; batches whose body was cut are not counted")),
-    )
-    return pl.concat_str([pl.when(holds).then(text).otherwise(pl.lit("")) for holds, text in notes])
+    notes = {
+        "maybe_failed": "; whether the retries of messages sent back succeeded is not known",
+        "maybe_again": "; messages were pulled again: if they were consumed twice is not known",
+        "unplaced": "; delayed messages and those of transactions are not counted",
+        "uncounted_batches": "; batches whose body was cut are not counted",
+    }
+    return pl.concat_str([first_of((pl.col(name) > 0, note), otherwise="") for name, note in notes.items()])

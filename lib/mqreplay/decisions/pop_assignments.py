@@ -13,13 +13,14 @@ import polars as pl
 
 from mqreplay.core.message_queue import MessageQueue
 from mqreplay.core.pop_assignment import BROADCASTING, POP, RequestMode, query_assignment
+from mqreplay.decisions.decision import VERDICT_WORDS, Decision
+from mqreplay.decisions.verdict import AGREE, DIFFER, UNDETERMINED
+from mqreplay.evidence.intervals import with_state
 
 COLUMNS: Final = (
     *("day", "consumer_group", "topic", "client_id", "ts", "broker_name", "strategy", "message_model", "mode"),
     *("cid_all", "mq_all", "actual", "pop_share_queue_num", "judgement", "reason", "record_id"),
 )
-QUEUES: Final = pl.List(pl.Struct({"broker_name": pl.String, "queue_id": pl.Int32}))
-AGREE, DIFFER, UNDETERMINED = "agree", "differ", "undetermined"
 CLIENT_KEEPS: Final = "the broker assigned nothing, so the client keeps what it has"
 
 
@@ -48,7 +49,7 @@ def pop_assignments(pop_assignment: pl.DataFrame, members: pl.DataFrame, routes:
 def _at(rows: pl.DataFrame, spans: pl.DataFrame, subject: str, view: str) -> pl.DataFrame:
     """Return the rows with the list of their subject at their instant, null if none is known."""
     states = spans.select(subject, "from_ts", "to_ts", view).sort("from_ts")
-    joined = rows.join_asof(states, left_on="ts", right_on="from_ts", by=subject, check_sortedness=False)
+    joined = with_state(rows, states, subject, "ts", "from_ts")
     return joined.with_columns(pl.when(pl.col("ts") < pl.col("to_ts")).then(pl.col(view)).alias(view)).drop(
         "from_ts", "to_ts", strict=False
     )
@@ -89,3 +90,13 @@ _WHO: Final = ("consumer_group", "client_id", "strategy")
 def _pairs(queues: object) -> list[tuple[str, int]]:
     items: Iterable[dict[str, object]] = queues if isinstance(queues, list) else []
     return sorted((str(item["broker_name"]), int(str(item["queue_id"]))) for item in items)
+
+
+POP_ASSIGNMENT: Final = Decision(
+    table="gold.pop_assignment",
+    instant="ts",
+    one="assignment by a broker",
+    many="assignments by a broker",
+    importance=21,
+    phrases=("{consumer_group} {topic}", VERDICT_WORDS),
+)

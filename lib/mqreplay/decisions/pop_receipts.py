@@ -13,16 +13,19 @@ import polars as pl
 
 from mqreplay.core.pop_receipt import NORMAL_TOPIC, ORDER_REVIVE_QUEUE, real_topic
 from mqreplay.core.pop_revive import TIMER_PRECISION_MS, is_kv_revive_due, is_revive_due, revive_deadline
+from mqreplay.core.pull_answer import SUCCESS
+from mqreplay.decisions.decision import QUEUE_WORDS, VERDICT_WORDS, Decision
+from mqreplay.decisions.verdict import AGREE, DIFFER, UNDETERMINED, decided
+from mqreplay.evidence.frames import first_of, instant_of, with_flag
+from mqreplay.evidence.intervals import with_state
 from mqreplay.evidence.members.observed_clients import SETTINGS, setting
 
-SUCCESS: Final = 0
-MESSAGE: Final = ("consumer_group", "topic", "broker_name", "queue_id", "queue_offset")
+POPPED_MESSAGE: Final = ("consumer_group", "topic", "broker_name", "queue_id", "queue_offset")
 COLUMNS: Final = (
     *("day", "consumer_group", "topic", "broker_name", "queue_id", "queue_offset", "client_id", "pop_ts", "is_order"),
     *("msg_id", "reconsume_times", "changes", "visible_ts", "acked_ts", "again_ts", "deadline_ts", "outcome"),
     *("judgement", "reason", "record_id"),
 )
-_INSTANT = pl.Datetime("us", "UTC")
 _MOMENTS_MS: Final = range(10_000)
 # How long after its time a message is revived at the earliest, with revive topics and with records by key.
 REVIVED_MS: Final = next(ms for ms in _MOMENTS_MS if is_revive_due(0, ms))
@@ -59,8 +62,8 @@ def handed_out(pop: pl.DataFrame) -> pl.DataFrame:
         pl.col("held").alias("topic"),
         (pl.col("revive_queue_id") == ORDER_REVIVE_QUEUE).fill_null(False).alias("is_order"),
         due.alias("due_ts"),
-        pl.from_epoch("store_ts", "ms").dt.replace_time_zone("UTC").cast(_INSTANT).alias("store_ts"),
-    ).sort("pop_ts", "request_ts", *MESSAGE)
+        instant_of("store_ts").alias("store_ts"),
+    ).sort("pop_ts", "request_ts", *POPPED_MESSAGE)
 
 
 def _acknowledgements(handed: pl.DataFrame, pop_ack: pl.DataFrame) -> pl.DataFrame:
@@ -71,17 +74,19 @@ def _acknowledgements(handed: pl.DataFrame, pop_ack: pl.DataFrame) -> pl.DataFra
     fields = {"ts": "asked_ts", "pop_ts": "changed_ts", "invisible_time_ms": "asked_invisible_ms"}
     rows = pop_ack.rename(fields).drop("broker_addr", "broker_id", "day", "revive_queue_id").explode("receipts")
     rows = rows.filter(pl.col("receipts").is_not_null()).unnest("receipts")
-    receipt_ts = pl.from_epoch("pop_ts", "ms").dt.replace_time_zone("UTC").cast(_INSTANT)
+    receipt_ts = instant_of("pop_ts")
     requests = rows.with_columns(receipt_ts.alias("receipt_ts")).drop("pop_ts").sort("receipt_ts")
-    deliveries = handed.select(*MESSAGE, "pop_ts", pl.col("pop_ts").alias("delivered_ts")).unique().sort("pop_ts")
-    return requests.join_asof(
-        deliveries, left_on="receipt_ts", right_on="pop_ts", by=list(MESSAGE), check_sortedness=False
-    ).filter(pl.col("delivered_ts").is_not_null())
+    deliveries = (
+        handed.select(*POPPED_MESSAGE, "pop_ts", pl.col("pop_ts").alias("delivered_ts")).unique().sort("pop_ts")
+    )
+    return with_state(requests, deliveries, list(POPPED_MESSAGE), "receipt_ts", "pop_ts").filter(
+        pl.col("delivered_ts").is_not_null()
+    )
 
 
 def _with_acknowledgements(handed: pl.DataFrame, events: pl.DataFrame) -> pl.DataFrame:
     """Return the deliveries with their changes, the end of the last invisible time, and the acknowledgement."""
-    key = [*MESSAGE, "delivered_ts"]
+    key = [*POPPED_MESSAGE, "delivered_ts"]
     succeeded = pl.col("response_code") == SUCCESS
     is_change = pl.col("kind") == "CHANGE_INVISIBLE_TIME"
     until = pl.col("changed_ts") + pl.duration(milliseconds="answer_invisible_time_ms")
@@ -100,15 +105,12 @@ def _with_acknowledgements(handed: pl.DataFrame, events: pl.DataFrame) -> pl.Dat
         pl.col("receipt_ts") == pl.coalesce("current_ts", "delivered_ts")
     )
     acks = current.filter(~is_change & succeeded)
-    unanswered = current.filter(pl.col("response_code").is_null()).select(key).unique()
+    unanswered = current.filter(pl.col("response_code").is_null())
     acked = acks.group_by(key).agg(pl.coalesce("response_ts", "asked_ts").min().alias("acked_ts"))
     rows = handed.with_columns(pl.col("pop_ts").alias("delivered_ts"))
     rows = rows.join(changes, on=key, how="left").join(acked, on=key, how="left")
-    return rows.join(unanswered.with_columns(pl.lit(True).alias("is_unanswered")), on=key, how="left").with_columns(
-        pl.col("changes").fill_null(0),
-        pl.coalesce("changed_due_ts", "due_ts").alias("visible_ts"),
-        pl.col("is_unanswered").fill_null(False),
-    )
+    visible_ts = pl.coalesce("changed_due_ts", "due_ts").alias("visible_ts")
+    return with_flag(rows, unanswered, key, "is_unanswered").with_columns(pl.col("changes").fill_null(0), visible_ts)
 
 
 def _with_next_delivery(rows: pl.DataFrame) -> pl.DataFrame:
@@ -120,12 +122,14 @@ def _with_next_delivery(rows: pl.DataFrame) -> pl.DataFrame:
     )
     rows = rows.with_columns((pl.col("reconsume_times") + 1).alias("next_times"))
     rows = rows.join(revived, on=["consumer_group", "msg_id", "next_times"], how="left")
-    following = rows.select(*MESSAGE, "pop_ts", "attempt_id").unique(subset=[*MESSAGE, "pop_ts"]).sort("pop_ts")
+    following = (
+        rows.select(*POPPED_MESSAGE, "pop_ts", "attempt_id").unique(subset=[*POPPED_MESSAGE, "pop_ts"]).sort("pop_ts")
+    )
     following = following.with_columns(
-        pl.col("pop_ts").shift(-1).over(MESSAGE).alias("ordered_again_ts"),
-        pl.col("attempt_id").shift(-1).over(MESSAGE).alias("next_attempt_id"),
+        pl.col("pop_ts").shift(-1).over(POPPED_MESSAGE).alias("ordered_again_ts"),
+        pl.col("attempt_id").shift(-1).over(POPPED_MESSAGE).alias("next_attempt_id"),
     ).drop("attempt_id")
-    rows = rows.join(following, on=[*MESSAGE, "pop_ts"], how="left")
+    rows = rows.join(following, on=[*POPPED_MESSAGE, "pop_ts"], how="left")
     again = pl.when("is_order").then(pl.col("ordered_again_ts")).otherwise(pl.col("revived_ts"))
     return rows.with_columns(again.alias("again_ts"))
 
@@ -162,14 +166,12 @@ def _judged(rows: pl.DataFrame) -> pl.DataFrame:
     in_time = acked.is_not_null() & (acked <= visible)
     is_back = again.is_not_null()
     repeated = pl.col("is_order") & (pl.col("attempt_id") == pl.col("next_attempt_id")).fill_null(False)
-    outcome = (
-        pl.when(in_time)
-        .then(pl.lit("acknowledged"))
-        .when(acked.is_not_null())
-        .then(pl.lit("acknowledged_late"))
-        .when(is_back)
-        .then(pl.when("is_order").then(pl.lit("delivered_again")).otherwise(pl.lit("revived")))
-        .otherwise(pl.lit("open"))
+    outcome = first_of(
+        (in_time, "acknowledged"),
+        (acked.is_not_null(), "acknowledged_late"),
+        (is_back & pl.col("is_order"), "delivered_again"),
+        (is_back, "revived"),
+        otherwise="open",
     )
     back_ms = (again - visible).dt.total_milliseconds()
     # A group in order gets the queue again from the first message without acknowledgement (OrderInfo#getNextOffset).
@@ -178,34 +180,32 @@ def _judged(rows: pl.DataFrame) -> pl.DataFrame:
         pl.when(is_open).then("queue_offset").min().over("consumer_group", "topic", "broker_name", "queue_id", "pop_ts")
     )
     with_earlier = pl.col("is_order") & (first_open < pl.col("queue_offset")).fill_null(value=False)
-    agree, differ, open_ = pl.lit("agree"), pl.lit("differ"), pl.lit("undetermined")
-    cases = [
-        (in_time & is_back & with_earlier, agree, pl.lit("it came back with an earlier one without acknowledgement")),
-        (in_time & is_back & (again > acked), differ, pl.lit("it came back although it was acknowledged in time")),
-        (in_time, agree, pl.lit("it was acknowledged before its invisible time ended")),
-        (is_back & repeated, agree, pl.lit("the same attempt was repeated and got the same messages")),
-        (is_back & (again < visible), differ, pl.format("it came back {} ms before its time", -back_ms)),
-        (
-            is_back & (back_ms < pl.col("least_ms")),
-            differ,
-            pl.format("it was revived {} ms after its time, and {} ms are the least", back_ms, "least_ms"),
-        ),
-        (
-            is_back & (again > pl.col("deadline_ts")) & ~pl.col("is_described"),
-            open_,
-            pl.format("it was revived {} ms after its time, and the settings of the broker are not recorded", back_ms),
-        ),
-        (
-            is_back & (again > pl.col("deadline_ts")),
-            differ,
-            pl.format("it was revived {} ms after its time", back_ms),
-        ),
-        (is_back, agree, pl.format("it came back {} ms after its time", back_ms)),
-        (acked.is_not_null(), open_, pl.lit("it was acknowledged after its time, and no later POP returned it")),
-        (pl.col("is_unanswered"), open_, pl.lit("the answer to its acknowledgement is not recorded")),
-    ]
-    judgement, reason = open_, pl.lit("no acknowledgement is recorded, and no later POP returned it")
-    for condition, value, text in reversed(cases):
-        judgement = pl.when(condition).then(value).otherwise(judgement)
-        reason = pl.when(condition).then(text).otherwise(reason)
-    return rows.with_columns(outcome.alias("outcome"), judgement.alias("judgement"), reason.alias("reason"))
+    is_late = is_back & (again > pl.col("deadline_ts"))
+    late = pl.format("it was revived {} ms after its time", back_ms)
+    least = pl.format("it was revived {} ms after its time, and {} ms are the least", back_ms, "least_ms")
+    no_settings = pl.concat_str(late, pl.lit(", and the settings of the broker are not recorded"))
+    verdict = decided(
+        (in_time & is_back & with_earlier, AGREE, "it came back with an earlier one without acknowledgement"),
+        (in_time & is_back & (again > acked), DIFFER, "it came back although it was acknowledged in time"),
+        (in_time, AGREE, "it was acknowledged before its invisible time ended"),
+        (is_back & repeated, AGREE, "the same attempt was repeated and got the same messages"),
+        (is_back & (again < visible), DIFFER, pl.format("it came back {} ms before its time", -back_ms)),
+        (is_back & (back_ms < pl.col("least_ms")), DIFFER, least),
+        (is_late & ~pl.col("is_described"), UNDETERMINED, no_settings),
+        (is_late, DIFFER, late),
+        (is_back, AGREE, pl.format("it came back {} ms after its time", back_ms)),
+        (acked.is_not_null(), UNDETERMINED, "it was acknowledged after its time, and no later POP returned it"),
+        ("is_unanswered", UNDETERMINED, "the answer to its acknowledgement is not recorded"),
+        otherwise=(UNDETERMINED, "no acknowledgement is recorded, and no later POP returned it"),
+    )
+    return rows.with_columns(outcome.alias("outcome"), **verdict)
+
+
+POP_RECEIPT: Final = Decision(
+    table="gold.pop_receipt",
+    instant="pop_ts",
+    one="message of POP",
+    many="messages of POP",
+    importance=20,
+    phrases=(QUEUE_WORDS, "offset {queue_offset}", VERDICT_WORDS),
+)

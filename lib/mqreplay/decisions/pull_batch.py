@@ -9,25 +9,28 @@ their limits are only counted, in gold.judgement.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import polars as pl
 
 from mqreplay.core.slave_suggestion import TransferLimits, can_be_batch, transfer_limits
 from mqreplay.core.version import BROKER_4
+from mqreplay.decisions.decision import QUEUE_WORDS, VERDICT_WORDS, Decision
 from mqreplay.decisions.slave_suggestion import FOUND
+from mqreplay.decisions.verdict import AGREE, DIFFER, UNDETERMINED, decided
+from mqreplay.decode.recording.advice import Need
 from mqreplay.evidence.brokers.broker_descriptions import (
-    PROPERTIES,
     STORE_PLUG_IN,
+    descriptions,
     has_store_plug_in,
-    properties_of,
     valid_at,
     version_of,
 )
-from mqreplay.evidence.time_spans import INSTANT, with_session
+from mqreplay.evidence.frames import columns, with_flag, with_law
+from mqreplay.evidence.intervals import with_session
+from mqreplay.words.keys import GROUP_QUEUE
 
-TABLE: Final = "gold.pull_batch"
-QUEUE: Final = ("consumer_group", "topic", "broker_name", "queue_id")
+BATCH_TABLE: Final = "gold.pull_batch"
 COLUMNS: Final = (
     *("day", "consumer_group", "topic", "broker_name", "queue_id", "client_id", "request_ts", "broker_id"),
     *("msg_count", "body_bytes", "from_disk", "most_messages", "most_bytes", "judgement", "reason", "record_id"),
@@ -35,19 +38,13 @@ COLUMNS: Final = (
 FROM_DISK: Final = "read from disk, and within its limits"
 WITHIN: Final = "within the limits of reads from memory; whether it was read from disk is not certain"
 LEAST_PULLS: Final = 2  # one read has no speed
-KEPT: Final = 50  # reads from disk that are kept as evidence of a run, the first
+READS_KEPT: Final = 50  # reads from disk that are kept as evidence of a run, the first
 CASE: Final = (
     *("msg_count", "body_bytes", "last_store_size", "from_disk", "version"),
     *("memory_messages", "memory_bytes", "disk_messages", "disk_bytes"),
 )
 LIMITS: Final[dict[str, pl.DataType]] = {
-    "ts": INSTANT,
-    "broker_name": pl.String(),
-    "broker_id": pl.Int64(),
-    "memory_messages": pl.Int64(),
-    "memory_bytes": pl.Int64(),
-    "disk_messages": pl.Int64(),
-    "disk_bytes": pl.Int64(),
+    **columns("ts", "broker_name", "broker_id", "memory_messages", "memory_bytes", "disk_messages", "disk_bytes"),
     "version": pl.String(),
     "has_store_plug_in": pl.Boolean(),
 }
@@ -97,9 +94,8 @@ def pull_batches(
 def _limits(broker: pl.DataFrame) -> pl.DataFrame:
     """Return the limits of each description of a broker, of the columns LIMITS."""
     rows = []
-    described = broker.sort("ts").with_columns(pl.col("properties").cast(PROPERTIES), has_store_plug_in())
-    for each in described.iter_rows(named=True):
-        of = transfer_limits(properties_of(each))
+    for each, named in descriptions(broker.sort("ts").with_columns(has_store_plug_in())):
+        of = transfer_limits(named)
         memory = (of.max_transfer_count_on_message_in_memory, of.max_transfer_bytes_on_message_in_memory)
         disk = (of.max_transfer_count_on_message_in_disk, of.max_transfer_bytes_on_message_in_disk)
         of_broker = (version_of(each), each["has_store_plug_in"])
@@ -137,12 +133,9 @@ def _judge(suspects: pl.DataFrame, limits: pl.DataFrame) -> pl.DataFrame:
     named = known.with_columns(of_place)
     passes = (pl.col("msg_count") > pl.col("most_messages")) | (pl.col("body_bytes") > pl.col("most_bytes"))
     # Each distinct batch is judged once, however many pulls share it.
-    alike = named.filter(passes).select(CASE).unique()
-    broken = alike.filter(pl.Series([not _is_possible(case) for case in alike.iter_rows(named=True)], dtype=pl.Boolean))
-    marked = named.join(
-        broken.with_columns(pl.lit(True).alias("broken")), CASE, how="left", nulls_equal=True, maintain_order="left"
-    )
-    is_broken = pl.col("broken").fill_null(value=False)
+    large = with_law(named.filter(passes), CASE, {"is_possible": pl.Boolean()}, _is_possible)
+    judged = with_flag(named, large.filter(~pl.col("is_possible")), CASE, "is_broken", nulls_equal=True)
+    is_broken = pl.col("is_broken")
     by_plug_in = is_broken & pl.col("has_store_plug_in").fill_null(value=False)
     reason = pl.format(
         "{} messages of {} bytes read from {}, which gives at most {} and {} bytes",
@@ -152,27 +145,21 @@ def _judge(suspects: pl.DataFrame, limits: pl.DataFrame) -> pl.DataFrame:
         "most_messages",
         "most_bytes",
     )
-    return marked.with_columns(
-        pl.when(by_plug_in)
-        .then(pl.lit("undetermined"))
-        .when(is_broken)
-        .then(pl.lit("differ"))
-        .otherwise(pl.lit("agree"))
-        .alias("judgement"),
-        pl.when(by_plug_in)
-        .then(pl.lit(STORE_PLUG_IN))
-        .when(is_broken)
-        .then(reason)
-        .otherwise(pl.when("from_disk").then(pl.lit(FROM_DISK)).otherwise(pl.lit(WITHIN)))
-        .alias("reason"),
+    return judged.with_columns(
+        **decided(
+            (by_plug_in, UNDETERMINED, STORE_PLUG_IN),
+            (is_broken, DIFFER, reason),
+            ("from_disk", AGREE, FROM_DISK),
+            otherwise=(AGREE, WITHIN),
+        )
     )
 
 
-def _is_possible(row: dict[str, object]) -> bool:
-    count, size, last = int(row["msg_count"] or 0), int(row["body_bytes"] or 0), int(row["last_store_size"] or 0)  # type: ignore[call-overload]
-    names = ("memory_bytes", "memory_messages", "disk_bytes", "disk_messages")
-    limits = TransferLimits(*(int(row[name]) for name in names))  # type: ignore[call-overload]
-    return can_be_batch(count, size, last, bool(row["from_disk"]), limits, str(row["version"] or BROKER_4))
+def _is_possible(*case: Any) -> bool:
+    """Return whether a broker may answer with a batch: a row of the columns CASE."""
+    count, size, last, from_disk, version, memory_messages, memory_bytes, disk_messages, disk_bytes = case
+    limits = TransferLimits(memory_bytes, memory_messages, disk_bytes, disk_messages)
+    return can_be_batch(count or 0, size or 0, last or 0, bool(from_disk), limits, version or BROKER_4)
 
 
 def _counts(seen: pl.DataFrame, judged: pl.DataFrame) -> pl.DataFrame:
@@ -188,7 +175,7 @@ def _counts(seen: pl.DataFrame, judged: pl.DataFrame) -> pl.DataFrame:
         (pl.col("judged") - pl.col("decisions").fill_null(0)).alias("decisions"),
     )
     counted = pl.concat([by_reason, rest.filter(pl.col("decisions") > 0)])
-    return counted.select("day", pl.lit(TABLE).alias("decision"), "judgement", "reason", "decisions")
+    return counted.select("day", pl.lit(BATCH_TABLE).alias("decision"), "judgement", "reason", "decisions")
 
 
 def _runs(disk: pl.DataFrame, found: pl.DataFrame, limits: pl.DataFrame, gap_s: int) -> pl.DataFrame:
@@ -202,8 +189,8 @@ def _runs(disk: pl.DataFrame, found: pl.DataFrame, limits: pl.DataFrame, gap_s: 
     behind = disk.filter(pl.col("next_begin_offset") < pl.col("max_offset"))
     known = valid_at(behind, limits, "request_ts")
     ends = (pl.col("request_ts").alias("from_ts"), pl.coalesce("response_ts", "request_ts").alias("to_ts"))
-    spans = with_session(known.with_columns(ends), QUEUE, "from_ts", "to_ts", gap_s)
-    runs = spans.group_by(*QUEUE, "session", maintain_order=True).agg(
+    spans = with_session(known.with_columns(ends), GROUP_QUEUE, "from_ts", "to_ts", gap_s)
+    runs = spans.group_by(*GROUP_QUEUE, "session", maintain_order=True).agg(
         pl.col("from_ts").min(),
         pl.col("to_ts").max(),
         pl.len().cast(pl.Int64).alias("pulls"),
@@ -214,11 +201,22 @@ def _runs(disk: pl.DataFrame, found: pl.DataFrame, limits: pl.DataFrame, gap_s: 
         (pl.col("memory") <= 0).any().alias("never_in_memory"),
         pl.col("disk_messages").max(),
         pl.col("disk_bytes").max(),
-        pl.col("record_id").head(KEPT).alias("record_ids"),
+        pl.col("record_id").head(READS_KEPT).alias("record_ids"),
         pl.col("request_ts").max().alias("read_ts"),
     )
     runs = runs.filter(pl.col("pulls") >= LEAST_PULLS)
-    reads = found.join(runs.select(QUEUE).unique(), QUEUE, how="semi").group_by(QUEUE)
-    with_last = runs.join(reads.agg(pl.col("request_ts").max().alias("last_ts")), QUEUE, how="left")
+    reads = found.join(runs.select(GROUP_QUEUE).unique(), GROUP_QUEUE, how="semi").group_by(GROUP_QUEUE)
+    with_last = runs.join(reads.agg(pl.col("request_ts").max().alias("last_ts")), GROUP_QUEUE, how="left")
     went_on = (pl.col("last_ts") > pl.col("read_ts")).fill_null(value=False).alias("went_on")
     return with_last.with_columns(went_on).drop("last_ts", "read_ts")
+
+
+PULL_BATCH: Final = Decision(
+    table="gold.pull_batch",
+    instant="request_ts",
+    one="batch of a pull",
+    many="batches of pulls",
+    importance=14,
+    phrases=(QUEUE_WORDS, "{msg_count} messages, {body_bytes:,} bytes", VERDICT_WORDS),
+    needs=(Need("pull_log"), Need("broker_runtime"), Need("brokers")),
+)

@@ -3,6 +3,8 @@
 What the broker checked is known from its files (topics.json, subscriptionGroup.json), its description and the
 heartbeats that it was sent. A refusal agrees if the law gives it for one of the possible inputs. Inputs that the
 recording lacks leave it undetermined.
+
+A file is copied at intervals: what changed between two copies may have been either at an instant between them.
 """
 
 from __future__ import annotations
@@ -18,41 +20,32 @@ import polars as pl
 from mqreplay.core import pull_check as law
 from mqreplay.core.pull_answer import PULL_OFFSET_MOVED
 from mqreplay.core.pull_check import GroupConfig, PullBroker, PullRequest, TopicReadConfig, check_pull
-from mqreplay.core.pull_refusal import (
-    ACCESS,
-    BROKER,
-    FILTER,
-    FORBIDDEN,
-    GROUP,
-    INFO,
-    LOAD,
-    STORE,
-    TOPIC,
-    refusal_of,
-)
-from mqreplay.core.slave_suggestion import SLAVE
+from mqreplay.core.pull_refusal import ACCESS, FILTER, FORBIDDEN, INFO, LOAD, STORE, refusal_of
+from mqreplay.core.pull_refusal import BROKER as BROKER_CONFIG
+from mqreplay.core.pull_refusal import GROUP as GROUP_CONFIG
+from mqreplay.core.pull_refusal import TOPIC as TOPIC_CONFIG
+from mqreplay.core.slave_suggestion import SLAVE as SLAVE_ROLE
 from mqreplay.core.version import BROKER_4, BROKER_5
-from mqreplay.decisions.pull_answer import COLUMNS, MASTER, answers
+from mqreplay.decisions.pull_answer import COLUMNS, MASTER_ROLE, answers
 from mqreplay.evidence.arrays.frame_arrays import NOWHERE
 from mqreplay.evidence.brokers.broker_descriptions import (
-    BROKER_KEY,
     PROPERTIES,
     possible_versions,
     properties_of,
     valid_descriptions,
 )
-from mqreplay.evidence.brokers.config_copies import PLACE, ConfigCopies
 from mqreplay.evidence.members.group_states import GroupStates
 from mqreplay.evidence.offsets.held_resets import ResetEvidence
+from mqreplay.words.keys import BROKER
 
 DESCRIPTION: Final = "description"
 Row = Mapping[str, Any]
-RECORDED: Final = (TOPIC, GROUP, BROKER, INFO)
-OTHER: Final = "another reason"
-UNKNOWN: Final = {
-    TOPIC: "the topics of the broker (topics.json) were not recorded",
-    GROUP: "the groups of the broker (subscriptionGroup.json) were not recorded",
-    BROKER: "the broker is not described in brokers.json",
+RECORDED: Final = (TOPIC_CONFIG, GROUP_CONFIG, BROKER_CONFIG, INFO)
+OTHER_REMARK: Final = "another reason"
+UNKNOWN_INPUTS: Final = {
+    TOPIC_CONFIG: "the topics of the broker (topics.json) were not recorded",
+    GROUP_CONFIG: "the groups of the broker (subscriptionGroup.json) were not recorded",
+    BROKER_CONFIG: "the broker is not described in brokers.json",
     FILTER: "no evidence shows what the broker made of the expression",
     LOAD: "no evidence shows how many requests waited in the broker, or how cold the data was",
     FORBIDDEN: "the topics that the broker forbids to groups (forbiddenTable) are not recorded",
@@ -60,10 +53,11 @@ UNKNOWN: Final = {
     STORE: "no evidence shows what the store of the broker had then",
 }
 CONTRADICTED: Final = {
-    BROKER: "the description of the broker allows it; a setting can be changed while it runs",
+    BROKER_CONFIG: "the description of the broker allows it; a setting can be changed while it runs",
     INFO: "the recorded heartbeats allow it; a lost connection also removes a group, and is not recorded",
 }
-SEEN_AFTER: Final = dt.timedelta(seconds=1)  # how long a request may wait in a broker
+MAX_BROKER_WAIT: Final = dt.timedelta(seconds=1)  # how long a request may wait in a broker
+Entry = dict[str, Any]
 
 
 class Verdict(NamedTuple):
@@ -84,7 +78,7 @@ class Inputs:
     states: GroupStates
 
 
-def inputs(
+def refusal_inputs(
     topic_config: pl.DataFrame, subscription_group: pl.DataFrame, broker: pl.DataFrame, states: GroupStates
 ) -> Inputs:
     """Return the inputs by silver tables, and by the states of groups."""
@@ -121,11 +115,11 @@ def forbidden(pull: pl.DataFrame, known: Inputs) -> pl.DataFrame:
     answered = pull.filter(pl.col("max_offset").is_not_null())
     suspects = pl.concat(
         [
-            answered.join(known.topics.restricted, [*PLACE, "topic"], how="semi"),
-            answered.join(known.groups.restricted, [*PLACE, "consumer_group"], how="semi"),
+            answered.join(known.topics.restricted, [*BROKER, "topic"], how="semi"),
+            answered.join(known.groups.restricted, [*BROKER, "consumer_group"], how="semi"),
         ]
     ).unique("record_id", maintain_order=True)
-    is_wrong = [all(_due(row, known)) for row in _described(suspects, known)]
+    is_wrong = [all(_possible_refusals(row, known)) for row in _described(suspects, known)]
     wrong = suspects.filter(pl.Series(is_wrong, dtype=pl.Boolean))
     verdict = Verdict("differ", "the broker answered, and the copies before and after the pull forbid it")
     return _with_verdicts(wrong, [verdict] * wrong.height)
@@ -133,7 +127,7 @@ def forbidden(pull: pl.DataFrame, known: Inputs) -> pl.DataFrame:
 
 def _described(pull: pl.DataFrame, known: Inputs) -> Iterator[dict[str, Any]]:
     """Yield each pull with the description of its broker that is valid then, None without one."""
-    valid = valid_descriptions(pull, known.broker, BROKER_KEY)
+    valid = valid_descriptions(pull, known.broker, BROKER)
     for row, place in zip(pull.iter_rows(named=True), valid, strict=True):
         yield row | {DESCRIPTION: None if place == NOWHERE else known.broker.row(int(place), named=True)}
 
@@ -150,11 +144,11 @@ def judge(row: Row, known: Inputs) -> Verdict:
     """Return the verdict on a refused pull: a row of silver.pull with the DESCRIPTION of its broker."""
     refusal = refusal_of(row["remark"] or "")
     if refusal is None or row["response_code"] not in refusal.codes:
-        return Verdict("undetermined", "the broker names no reason of PullMessageProcessor", OTHER)
+        return Verdict("undetermined", "the broker names no reason of PullMessageProcessor", OTHER_REMARK)
     decided_by, words = refusal.decided_by, refusal.words
-    if decided_by not in RECORDED or _lacks(decided_by, row, known):
-        return Verdict("undetermined", UNKNOWN[decided_by], words)
-    codes = {due.code for due in _due(row, known) if due and refusal_of(due.remark) is refusal}
+    if decided_by not in RECORDED or _is_input_missing(decided_by, row, known):
+        return Verdict("undetermined", UNKNOWN_INPUTS[decided_by], words)
+    codes = {due.code for due in _possible_refusals(row, known) if due and refusal_of(due.remark) is refusal}
     if row["response_code"] in codes:
         return Verdict("agree", words, words)
     if codes:
@@ -168,19 +162,19 @@ def _place(row: Row) -> tuple[str, int]:
     return row["broker_name"], row["broker_id"] or 0
 
 
-def _lacks(decided_by: str, row: Row, known: Inputs) -> bool:
+def _is_input_missing(decided_by: str, row: Row, known: Inputs) -> bool:
     place = _place(row)
     return {
-        TOPIC: not known.topics.has(place),
-        GROUP: not known.groups.has(place),
-        BROKER: row[DESCRIPTION] is None,
+        TOPIC_CONFIG: not known.topics.has(place),
+        GROUP_CONFIG: not known.groups.has(place),
+        BROKER_CONFIG: row[DESCRIPTION] is None,
     }.get(decided_by, False)
 
 
-def _due(row: Row, known: Inputs) -> Iterator[law.Refusal | None]:
+def _possible_refusals(row: Row, known: Inputs) -> Iterator[law.Refusal | None]:
     """Yield what the law answers to the pull, by each of the possible inputs; an unknown input allows it."""
     place, at, group = _place(row), row["request_ts"], row["consumer_group"]
-    until = (row["response_ts"] or at) + SEEN_AFTER
+    until = (row["response_ts"] or at) + MAX_BROKER_WAIT
     request = PullRequest(
         *(row["topic"], group, row["queue_id"], row["queue_offset"] or 0, row["sys_flag"] or 0),
         sub_version=row["sub_version"] or 0,
@@ -203,7 +197,10 @@ def _due(row: Row, known: Inputs) -> Iterator[law.Refusal | None]:
 
 def _topics(found: Collection[dict[str, Any] | None] | None) -> Iterator[TopicReadConfig | None]:
     for row in found or ({"perm": None, "read_queue_nums": None},):
-        yield None if row is None else TopicReadConfig(_or(row["perm"], 6), _or(row["read_queue_nums"], 1 << 30))
+        if row is None:
+            yield None
+        else:
+            yield TopicReadConfig(_value_or(row["perm"], 6), _value_or(row["read_queue_nums"], 1 << 30))
 
 
 def _groups(found: Collection[dict[str, Any] | None] | None) -> Iterator[GroupConfig | None]:
@@ -213,11 +210,11 @@ def _groups(found: Collection[dict[str, Any] | None] | None) -> Iterator[GroupCo
             # A broker makes the entry at the first pull (autoCreateSubscriptionGroup), and saves it later.
             yield GroupConfig()
         else:
-            yield GroupConfig(_or(row["consume_enable"], True), _or(row["consume_broadcast_enable"], True))
+            yield GroupConfig(_value_or(row["consume_enable"], True), _value_or(row["consume_broadcast_enable"], True))
 
 
 def _brokers(row: Row | None, broker_id: int) -> Iterator[tuple[PullBroker, str]]:
-    role = MASTER if broker_id == 0 else SLAVE
+    role = MASTER_ROLE if broker_id == 0 else SLAVE_ROLE
     if row is None:
         for version in (BROKER_4, BROKER_5):
             yield (
@@ -244,5 +241,38 @@ def _is_true(settings: Mapping[str, str], name: str, default: str = "false") -> 
     return settings.get(name, default).lower() == "true"
 
 
-def _or(value: Any, default: Any) -> Any:
+def _value_or(value: Any, default: Any) -> Any:
     return default if value is None else value
+
+
+class ConfigCopies:
+    """What the copies of one file say of its entries at an instant. restricted: entries that once forbade to read."""
+
+    def __init__(self, rows: pl.DataFrame, key: str, forbids: pl.Expr) -> None:
+        """Take rows of silver.topic_config or silver.subscription_group; ``key`` is the column that names an entry."""
+        self.restricted = rows.filter(forbids | (pl.col("change") == "removed")).select(*BROKER, key).unique()
+        self._first = {row[:2]: row[2] for row in rows.group_by(BROKER).agg(pl.col("ts").min()).iter_rows()}
+        self._entries: dict[tuple[Any, ...], list[Entry]] = {}
+        for row in rows.sort("ts").iter_rows(named=True):
+            self._entries.setdefault((row["broker_name"], row["broker_id"], row[key]), []).append(row)
+
+    def has(self, place: tuple[str, int]) -> bool:
+        """Return whether a copy of this broker's file was recorded."""
+        return place in self._first
+
+    def possible(self, place: tuple[str, int], name: str, at: dt.datetime) -> list[Entry | None]:
+        """Return the entry in the copy before ``at`` and in the one after it; None for no entry.
+
+        Nothing is known of a broker without a copy.
+        """
+        if place not in self._first:
+            return []
+        rows = self._entries.get((*place, name), [])
+        before = [row for row in rows if row["ts"] <= at]
+        after = [row for row in rows if row["ts"] > at]
+        known = [_entry(before[-1]) if before else None] if before or self._first[place] <= at else []
+        return known + [_entry(row) for row in after[:1]] or [None]
+
+
+def _entry(row: Entry) -> Entry | None:
+    return None if row["change"] == "removed" else row

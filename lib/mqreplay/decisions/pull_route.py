@@ -9,13 +9,17 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import polars as pl
 
 from mqreplay.core.pull_node import MASTER_ID, find_broker_address_in_subscribe
 from mqreplay.core.version import CLIENT_4
+from mqreplay.decisions.decision import QUEUE_WORDS, VERDICT_WORDS, Decision
+from mqreplay.decisions.verdict import doubted
+from mqreplay.decode.recording.advice import Need
 from mqreplay.evidence.arrays.distinct import distinct_rows
+from mqreplay.evidence.frames import columns, ms
 from mqreplay.evidence.members.client_memory import with_memory
 
 NEEDED = (
@@ -25,10 +29,7 @@ NEEDED = (
 CASE = ("actual_broker_id", "pull_from_which_node", "route_id", "is_fresh", "broker_addr")
 JUDGED: dict[str, pl.DataType] = {
     "route_broker_ids": pl.List(pl.Int64),
-    "expected_broker_id": pl.Int64(),
-    "cause": pl.String(),
-    "judgement": pl.String(),
-    "reason": pl.String(),
+    **columns("expected_broker_id", "cause", "judgement", "reason"),
 }
 FIXED_PULLS = 2  # pulls of one client and queue that ask one id against the rule
 COLUMNS = (
@@ -68,7 +69,7 @@ def pull_route(
     server's answer the client may still use the route that it had before.
     """
     known = with_memory(pull.select(NEEDED), changes, new_clients, starts).rename({"broker_id": "actual_broker_id"})
-    age_ms = pl.col("request_ts").dt.epoch("ms") - pl.col("since").dt.epoch("ms")
+    age_ms = ms("request_ts") - ms("since")
     asked = known.with_columns(
         (age_ms < route_slack_ms).fill_null(value=False).alias("is_fresh"),
         (pl.col("actual_broker_id") != MASTER_ID).alias("from_slave"),
@@ -92,11 +93,7 @@ def _without_fixed(judged: pl.DataFrame) -> pl.DataFrame:
         "reason",
         "actual_broker_id",
     )
-    return judged.with_columns(
-        pl.when(fixed).then(pl.lit("undetermined")).otherwise("judgement").alias("judgement"),
-        pl.when(fixed).then(reason).otherwise("reason").alias("reason"),
-        pl.when(~fixed).then("expected_broker_id").alias("expected_broker_id"),
-    )
+    return judged.with_columns(pl.when(~fixed).then("expected_broker_id"), **doubted(fixed, reason))
 
 
 def _judged(asked: pl.DataFrame, changes: pl.DataFrame) -> pl.DataFrame:
@@ -209,3 +206,14 @@ def _suggested(node: int, more: str) -> str:
 def _fell_back(node: int, ids: Sequence[int], to: int) -> str:
     in_route = ", ".join(map(str, ids))
     return f"broker id {node} was not in the client's route (ids {in_route}): fell back to broker id {to}"
+
+
+PULL_ROUTE: Final = Decision(
+    table="gold.pull_route",
+    instant="request_ts",
+    one="pull",
+    many="pulls",
+    importance=2,
+    phrases=(QUEUE_WORDS, "asked broker id {actual_broker_id}", "expected {expected_broker_id}", VERDICT_WORDS),
+    needs=(Need("pull_log"), Need("routes")),
+)

@@ -22,49 +22,51 @@ from mqreplay.core.rebalance_lock_manager import (
     lock_quorum,
     try_lock,
 )
-from mqreplay.evidence.members.membership import MEMBER
+from mqreplay.decisions.decision import QUEUE_WORDS, VERDICT_WORDS, Decision, by_name
+from mqreplay.decisions.verdict import judged
+from mqreplay.evidence.frames import first_of
+from mqreplay.evidence.intervals import INSTANT, with_epoch, with_state
 from mqreplay.evidence.members.observed_clients import setting
-from mqreplay.evidence.time_spans import INSTANT, with_epoch
+from mqreplay.words.keys import BROKER, GROUP_QUEUE, MEMBER
 
 LOCK, UNLOCK = "LOCK_BATCH_MQ", "UNLOCK_BATCH_MQ"
 GRANTED, REFUSED = "granted", "refused"
-QUEUE: Final = ("consumer_group", "topic", "broker_name", "queue_id")
-KEY: Final = (*QUEUE, "asked_broker")  # the locks of a queue are in the memory of the broker that was asked
-BROKER: Final = ("broker_name", "broker_id")
+LOCK_KEY: Final = (*GROUP_QUEUE, "asked_broker")  # the locks of a queue are in the memory of the broker that was asked
 COLUMNS: Final = (
     *("day", "consumer_group", "topic", "broker_name", "queue_id", "client_id", "ts", "response_ts", "broker_addr"),
     *("holder", "holder_ts", "expected", "actual", "judgement", "reason", "record_id"),
 )
 LIVE: Final = dt.timedelta(milliseconds=REBALANCE_LOCK_MAX_LIVE_TIME)
 RENEWED: Final = dt.timedelta(milliseconds=REBALANCE_LOCK_INTERVAL)  # a lock that lives no longer is of no use
-CLOCKS: Final = dt.timedelta(seconds=1)  # clocks of clients differ a little, and an unlock has no answer
-NEVER: Final = dt.timedelta()
+CLOCK_TOLERANCE: Final = dt.timedelta(seconds=1)  # clocks of clients differ a little, and an unlock has no answer
 # What the state of a lock is to a client that asks for it.
-FREE, OWN, OTHER, EXPIRED = "free", "own", "other", "expired"
+FREE_LOCK, OWN_LOCK, OTHER_CLIENT, EXPIRED_LOCK = "free", "own", "other", "expired"
 _STATES: Final = {
-    FREE: (None, 0),
-    OWN: (LockEntry("asking", 0), 0),
-    OTHER: (LockEntry("other", 0), REBALANCE_LOCK_MAX_LIVE_TIME),
-    EXPIRED: (LockEntry("other", 0), REBALANCE_LOCK_MAX_LIVE_TIME + 1),
+    FREE_LOCK: (None, 0),
+    OWN_LOCK: (LockEntry("asking", 0), 0),
+    OTHER_CLIENT: (LockEntry("other", 0), REBALANCE_LOCK_MAX_LIVE_TIME),
+    EXPIRED_LOCK: (LockEntry("other", 0), REBALANCE_LOCK_MAX_LIVE_TIME + 1),
 }
 EXPECTED: Final = {
     state: REFUSED if try_lock(entry, "asking", now) is None else GRANTED for state, (entry, now) in _STATES.items()
 }
-REASONS: Final = {
-    FREE: "no client has the lock",
-    OWN: "the client has the lock",
-    OTHER: "another client has the lock",
-    EXPIRED: "the lock of another client has expired",
+LOCK_REASONS: Final = {
+    FREE_LOCK: "no client has the lock",
+    OWN_LOCK: "the client has the lock",
+    OTHER_CLIENT: "another client has the lock",
+    EXPIRED_LOCK: "the lock of another client has expired",
 }
 BY_LOG: Final = "lock.log does not show how long a client has a lock"
 NO_ANSWER: Final = "the broker did not answer, or its answer was not recorded"
 AT_START: Final = "the locks at the start of the recording are not known"
 AT_EXPIRY: Final = "the lock of another client expired at about this time"
-CROSSED: Final = "requests of two clients were sent at about the same time"
+CONCURRENT_REQUESTS: Final = "requests of two clients were sent at about the same time"
 UNANSWERED: Final = "a request without a recorded answer may have changed the lock"
 UNRECORDED: Final = "the locks of a client of the group were not recorded"
 NO_UNLOCKS: Final = "releases of locks were not recorded"
-STRICT: Final = "the locks of the other brokers of the name count too (lockInStrictMode), and are not recorded"
+OTHER_BROKERS_COUNT: Final = (
+    "the locks of the other brokers of the name count too (lockInStrictMode), and are not recorded"
+)
 LIFE: Final = "how long a lock lives is not recorded: see rocketmq.broker.rebalance.lockMaxLiveTime of the broker's JVM"
 MAY_RESTART: Final = "a restart of the broker since then cannot be excluded"
 
@@ -112,7 +114,7 @@ def _strict_brokers(broker: pl.DataFrame) -> list[str]:
 
 def _events(lock: pl.DataFrame) -> pl.DataFrame:
     """Return one row for each queue of each request; granted is null without an answer."""
-    names = [pl.col("queue").struct.field(name).alias(name) for name in QUEUE[1:]]
+    names = [pl.col("queue").struct.field(name).alias(name) for name in GROUP_QUEUE[1:]]
     common = lock.filter(pl.col("mq_set").list.len() > 0).select(
         *("day", "consumer_group", "client_id", "ts", "response_ts", "kind", "broker_addr", "record_id"),
         pl.coalesce("broker_addr", "broker_name").alias("asked_broker"),
@@ -129,7 +131,7 @@ def _events(lock: pl.DataFrame) -> pl.DataFrame:
         .select("record_id", *names, pl.lit(True).alias("granted"))
         .unique()
     )
-    joined = each.join(granted, ["record_id", *QUEUE[1:]], how="left", nulls_equal=True)
+    joined = each.join(granted, ["record_id", *GROUP_QUEUE[1:]], how="left", nulls_equal=True)
     is_granted = pl.when("answered").then(pl.col("granted").fill_null(value=False))
     at = pl.when(pl.col("kind") == LOCK).then(pl.coalesce("response_ts", "ts")).otherwise("ts")
     return joined.with_columns(is_granted.alias("granted"), at.alias("at"))
@@ -142,7 +144,7 @@ def _with_states(events: pl.DataFrame) -> pl.DataFrame:
     """
     in_order = events.sort("at", "ts", "record_id")
     granted, client = pl.col("granted").fill_null(value=False), pl.col("client_id")
-    last_holder = pl.when(granted).then(client).forward_fill().over(KEY)
+    last_holder = pl.when(granted).then(client).forward_fill().over(LOCK_KEY)
     released = (pl.col("kind") == UNLOCK) & (last_holder == client)
     changes = granted | released.fill_null(value=False)
     at_change = {
@@ -154,11 +156,13 @@ def _with_states(events: pl.DataFrame) -> pl.DataFrame:
     marked = in_order.with_columns(
         *(pl.when(changes).then(value).alias(f"_{name}") for name, value in at_change.items()),
         pl.when((pl.col("kind") == LOCK) & ~pl.col("answered")).then("ts").alias("_unanswered"),
-        granted.cast(pl.Int64).cum_sum().over(*KEY, "client_id").alias("grants"),
+        granted.cast(pl.Int64).cum_sum().over(*LOCK_KEY, "client_id").alias("grants"),
     )
-    before = [pl.col(f"_{name}").forward_fill().shift(1).over(KEY).alias(name) for name in (*at_change, "unanswered")]
+    before = [
+        pl.col(f"_{name}").forward_fill().shift(1).over(LOCK_KEY).alias(name) for name in (*at_change, "unanswered")
+    ]
     after = [
-        pl.col(f"_{name}").backward_fill().shift(-1).over(KEY).alias(f"next_{name}")
+        pl.col(f"_{name}").backward_fill().shift(-1).over(LOCK_KEY).alias(f"next_{name}")
         for name in ("changed_by", "changed_from")
     ]
     return marked.with_columns(*before, *after).drop(f"_{name}" for name in (*at_change, "unanswered"))
@@ -169,17 +173,8 @@ def _with_restarts(asked: pl.DataFrame, broker_runtime: pl.DataFrame) -> pl.Data
     polled = broker_runtime.filter(pl.col("boot_ts").is_not_null())
     booted = polled.select(*BROKER, "boot_ts").unique().sort("boot_ts")
     polls = polled.select(*BROKER, pl.col("ts").alias("polled_ts"), pl.col("boot_ts").alias("boot_after"))
-    with_boot = asked.sort("at").join_asof(
-        booted, left_on="at", right_on="boot_ts", by=BROKER, coalesce=False, check_sortedness=False
-    )
-    return with_boot.join_asof(
-        polls.sort("polled_ts"),
-        left_on="at",
-        right_on="polled_ts",
-        by=BROKER,
-        strategy="forward",
-        check_sortedness=False,
-    )
+    with_boot = with_state(asked, booted, BROKER, "at", "boot_ts")
+    return with_state(with_boot, polls, BROKER, "at", "polled_ts", after=True)
 
 
 def _with_state(cases: pl.DataFrame, since: dt.datetime) -> pl.DataFrame:
@@ -190,22 +185,18 @@ def _with_state(cases: pl.DataFrame, since: dt.datetime) -> pl.DataFrame:
     # A lock from before a gap in the recording is no evidence.
     known = (pl.col("changed_at") >= start).fill_null(value=False) & ~booted.fill_null(value=False)
     other = known & ~pl.col("releases") & (pl.col("changed_by") != pl.col("client_id"))
-    youngest = pl.col("ts") - pl.col("changed_at") - CLOCKS
-    oldest = pl.col("at") - pl.col("changed_from") + CLOCKS
-    state = (
-        pl.when(booted)
-        .then(pl.lit(FREE))
-        .when(~known)
-        # Every client renews its locks: one that had the queue would have shown by now.
-        .then(pl.when(pl.col("ts") - start > LIVE + CLOCKS).then(pl.lit(FREE)))
-        .when("releases")
-        .then(pl.lit(FREE))
-        .when(~other)
-        .then(pl.lit(OWN))
-        .when(oldest <= LIVE)
-        .then(pl.lit(OTHER))
-        .when(youngest > LIVE)
-        .then(pl.lit(EXPIRED))
+    youngest = pl.col("ts") - pl.col("changed_at") - CLOCK_TOLERANCE
+    oldest = pl.col("at") - pl.col("changed_from") + CLOCK_TOLERANCE
+    # Every client renews its locks: one that had the queue would have shown by now.
+    is_silent = pl.col("ts") - start > LIVE + CLOCK_TOLERANCE
+    state = first_of(
+        (booted, FREE_LOCK),
+        (~known & is_silent, FREE_LOCK),
+        (~known, None),
+        ("releases", FREE_LOCK),
+        (~other, OWN_LOCK),
+        (oldest <= LIVE, OTHER_CLIENT),
+        (youngest > LIVE, EXPIRED_LOCK),
     )
     holds = known & ~pl.col("releases")
     return cases.with_columns(
@@ -221,64 +212,62 @@ def _with_state(cases: pl.DataFrame, since: dt.datetime) -> pl.DataFrame:
 def _judged(cases: pl.DataFrame, has_unlocks: bool) -> pl.DataFrame:
     """Add expected, actual, judgement and reason."""
     expected = pl.col("state").replace_strict(EXPECTED, default=None, return_dtype=pl.String)
-    actual = pl.when("granted").then(pl.lit(GRANTED)).when(pl.col("granted").not_()).then(pl.lit(REFUSED))
-    mine = pl.col("client_id")
+    actual = first_of(("granted", GRANTED), (~pl.col("granted"), REFUSED))
+    is_refused, is_granted, mine = actual == REFUSED, actual == GRANTED, pl.col("client_id")
     crossed = (
-        ((pl.col("changed_by") != mine) & (pl.col("changed_at") + CLOCKS >= pl.col("ts")))
-        | ((pl.col("next_changed_by") != mine) & (pl.col("next_changed_from") - CLOCKS <= pl.col("at")))
+        ((pl.col("changed_by") != mine) & (pl.col("changed_at") + CLOCK_TOLERANCE >= pl.col("ts")))
+        | ((pl.col("next_changed_by") != mine) & (pl.col("next_changed_from") - CLOCK_TOLERANCE <= pl.col("at")))
     ).fill_null(value=False)
     changed_since = pl.col("unanswered") >= pl.col("changed_from")
     unanswered = pl.col("unanswered").is_not_null() & changed_since.fill_null(value=True)
     not_restarted = (pl.col("boot_after") <= pl.col("changed_from")).fill_null(value=False)
-    kept = (pl.col("state") == OWN) & pl.col("is_live") & not_restarted  # nobody else can have got it
-    by_silence = (pl.col("state") == FREE) & pl.col("changed_by").is_null() & pl.col("boot_ts").is_null()
-    because = pl.col("state").replace_strict(REASONS, default="", return_dtype=pl.String)
-    # Why a lock that differs from what is expected may still be right; null: nothing explains it.
-    excuse = (
-        pl.when(crossed)
-        .then(pl.lit(CROSSED))
-        .when("is_strict")
-        .then(pl.lit(STRICT))
-        .when(unanswered)
-        .then(pl.lit(UNANSWERED))
-        .when((actual == REFUSED) & pl.col("unknown_member") & ~kept)
-        .then(pl.lit(UNRECORDED))
+    kept = (pl.col("state") == OWN_LOCK) & pl.col("is_live") & not_restarted  # nobody else can have got it
+    by_silence = (pl.col("state") == FREE_LOCK) & pl.col("changed_by").is_null() & pl.col("boot_ts").is_null()
+    because = pl.col("state").replace_strict(LOCK_REASONS, default="", return_dtype=pl.String)
+    differs = expected != actual
+    # Why a lock that differs from what is expected may still be right.
+    excuses = (
+        (crossed, CONCURRENT_REQUESTS),
+        (pl.col("is_strict"), OTHER_BROKERS_COUNT),
+        (unanswered, UNANSWERED),
+        (is_refused & pl.col("unknown_member") & ~kept, UNRECORDED),
         # With another life, an old lock may refuse others, and one that was not renewed in time may not.
-        .when((actual == REFUSED) & ((pl.col("state") == EXPIRED) | by_silence))
-        .then(pl.lit(LIFE))
-        .when((actual == GRANTED) & pl.lit(not has_unlocks))
-        .then(pl.lit(NO_UNLOCKS))
-        .when((actual == GRANTED) & ~not_restarted)
-        .then(pl.lit(MAY_RESTART))
-        .when((actual == GRANTED) & (pl.col("state") == OTHER) & pl.col("was_due"))
-        .then(pl.lit(LIFE))
+        (is_refused & ((pl.col("state") == EXPIRED_LOCK) | by_silence), LIFE),
+        (is_granted & pl.lit(not has_unlocks), NO_UNLOCKS),
+        (is_granted & ~not_restarted, MAY_RESTART),
+        (is_granted & (pl.col("state") == OTHER_CLIENT) & pl.col("was_due"), LIFE),
     )
-    # A member that was not recorded may have had the lock, though nobody is known to.
-    reason = (
-        pl.when(~pl.col("answered"))
-        .then(pl.lit(NO_ANSWER))
-        .when(pl.col("response_ts").is_null())
-        .then(pl.lit(BY_LOG))
-        .when("at_expiry")
-        .then(pl.lit(AT_EXPIRY))
-        .when(pl.col("state").is_null())
-        .then(pl.lit(AT_START))
-        .when(by_silence & pl.col("unknown_member"))
-        .then(pl.lit(UNRECORDED))
-        .when(expected != actual)
-        .then(excuse)
+    verdict = judged(
+        expected,
+        actual,
+        open=[
+            (~pl.col("answered"), NO_ANSWER),
+            (pl.col("response_ts").is_null(), BY_LOG),
+            ("at_expiry", AT_EXPIRY),
+            (pl.col("state").is_null(), AT_START),
+            # A member that was not recorded may have had the lock, though nobody is known to.
+            (by_silence & pl.col("unknown_member"), UNRECORDED),
+            *((differs & may_be, reason) for may_be, reason in excuses),
+        ],
+        agree=because,
+        differ=pl.format("{}, but the broker {} it", because, actual),
     )
-    judgement = (
-        pl.when(reason.is_not_null())
-        .then(pl.lit("undetermined"))
-        .when(expected == actual)
-        .then(pl.lit("agree"))
-        .otherwise(pl.lit("differ"))
-    )
-    but = pl.when(expected == actual).then(because).otherwise(pl.format("{}, but the broker {} it", because, actual))
-    return cases.with_columns(
-        pl.when(pl.col("response_ts").is_not_null()).then(expected).alias("expected"),
-        actual.alias("actual"),
-        judgement.alias("judgement"),
-        pl.coalesce(reason, but).alias("reason"),
-    )
+    shown = pl.when(pl.col("response_ts").is_not_null()).then(expected)
+    return cases.with_columns(**(verdict | {"expected": shown}))
+
+
+QUEUE_LOCK: Final = Decision(
+    table="gold.queue_lock",
+    instant="ts",
+    one="lock of a queue",
+    many="locks of queues",
+    importance=9,
+    phrases=(
+        "lock of " + QUEUE_WORDS,
+        ("{actual}; {holder} has it since {holder_ts}", "{actual}; {holder} has it", "{actual}"),
+        VERDICT_WORDS,
+    ),
+    rows=by_name(stored_rows, judged="judged_locks"),
+    steps={"judged_locks": by_name(queue_lock)},
+    counted="judged_locks",
+)

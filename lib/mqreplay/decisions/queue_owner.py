@@ -6,26 +6,36 @@ running_info  queues in its answers to polls, at most every 20 s
 client_log    queues in its log, at every change
 lock          queues that a broker locked for it (LOCK_BATCH_MQ, every 20 s; UNLOCK_BATCH_MQ), for orderly listeners
 pull          queues that it pulled: from the first pull to the last, unless another client pulled in between
+
+Where two sources disagree about a client's queues for longer than their precision, that is a gap.
 """
 
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Sequence
+from typing import Final
 
 import polars as pl
 
 from mqreplay.core.rebalance_lock_manager import REBALANCE_LOCK_MAX_LIVE_TIME
+from mqreplay.decisions.decision import QUEUE_WORDS, Decision, RowCount, by_name
+from mqreplay.decode.recording.advice import Need
 from mqreplay.evidence.arrays.distinct import distinct_values, value_numbers
-from mqreplay.evidence.arrays.keys import KEY, QUEUE
-from mqreplay.evidence.members.membership import MEMBER, within_session
+from mqreplay.evidence.frames import ms, typed
+from mqreplay.evidence.gap_rows import GAP
+from mqreplay.evidence.intervals import INSTANT, count_spans, intersect, with_run
+from mqreplay.evidence.members.membership import within_session
 from mqreplay.evidence.members.observed_clients import CLIENT_LOG, RUNNING_INFO, hooked, owner_views, polled
-from mqreplay.evidence.time_spans import INSTANT
+from mqreplay.words.keys import GROUP_QUEUE, MEMBER, QUEUE
 
 HELD = [*MEMBER, *QUEUE]
 LOCKED_S = REBALANCE_LOCK_MAX_LIVE_TIME // 1000
-SOURCES = ("assignment", "rebalance", "running_info", "client_log", "lock", "pull")  # the best first
+OWNER_SOURCES = ("assignment", "rebalance", "running_info", "client_log", "lock", "pull")  # the best first
 _VIEW = [*MEMBER, "scope"]
 _INTERVAL = [*HELD, "from_ts", "to_ts"]
+COMPARED = ("assignment", RUNNING_INFO, CLIENT_LOG)  # a computed share is not yet held
+PRECISION_S = 21  # a client is polled every 20 s
 
 
 def queue_owner(
@@ -46,11 +56,13 @@ def queue_owner(
     locked = lock_intervals(lock, members)
     evidence = [*shown, ("lock", locked), ("pull", pull_intervals)]
     intervals = [*((source, intervals_of(views)) for source, views in shown), *evidence[-2:]]
-    ranks = [frame.select(*MEMBER, pl.lit(SOURCES.index(source)).alias("_rank")).unique() for source, frame in evidence]
+    ranks = [
+        frame.select(*MEMBER, pl.lit(OWNER_SOURCES.index(source)).alias("_rank")).unique() for source, frame in evidence
+    ]
     best = pl.concat(ranks).group_by(MEMBER).agg(pl.col("_rank").min())
     held = pl.concat(
         [
-            frame.select(*_INTERVAL, pl.lit(source).alias("source"), pl.lit(SOURCES.index(source)).alias("_rank"))
+            frame.select(*_INTERVAL, pl.lit(source).alias("source"), pl.lit(OWNER_SOURCES.index(source)).alias("_rank"))
             for source, frame in intervals
         ]
     )
@@ -141,17 +153,11 @@ def intervals_of(views: pl.DataFrame) -> pl.DataFrame:
     if "topic" not in each.columns:
         each = each.with_columns(pl.col("scope").alias("topic"))
     by = [*HELD, "scope"]
-    goes_on = _follows(by, "last_view")
-    numbered = each.sort("view").with_columns((~goes_on).fill_null(True).alias("_begins"))
-    intervals = (
-        numbered.with_columns(pl.col("_begins").cum_sum().over(by).alias("_interval"))
-        .group_by(*by, "_interval")
-        .agg(pl.col("ts").min().alias("from_ts"), pl.col("until").max().alias("to_ts"))
-    )
-    return intervals.select(_INTERVAL)
+    runs = with_run(each.sort("view"), ~_follows(by, "last_view"), by).group_by(*by, "run")
+    return runs.agg(pl.col("ts").min().alias("from_ts"), pl.col("until").max().alias("to_ts")).select(_INTERVAL)
 
 
-def _follows(by: list[str], last_view: str) -> pl.Expr:
+def _follows(by: Sequence[str], last_view: str) -> pl.Expr:
     """Return whether a row's view directly follows that of the row before it."""
     in_turn = pl.col(last_view).shift(1).over(by) == pl.col("view") - 1
     return in_turn & (pl.col("until").shift(1).over(by) == pl.col("ts"))
@@ -166,18 +172,15 @@ def _without_repeats(views: pl.DataFrame) -> pl.DataFrame:
     lists, list_of = distinct_values(views, ["queues"])
     coded = views.with_columns(pl.Series("_list", list_of))
     same = pl.col("_list").shift(1).over(_VIEW) == pl.col("_list")
-    begins = (~(_follows(_VIEW, "view") & same)).fill_null(True)
-    numbered = coded.with_columns(begins.alias("_begins")).with_columns(
-        pl.col("_begins").cum_sum().over(_VIEW).alias("_run")
-    )
-    runs = numbered.group_by(*_VIEW, "_run").agg(
+    runs = with_run(coded, ~(_follows(_VIEW, "view") & same), _VIEW).group_by(*_VIEW, "run")
+    merged = runs.agg(
         pl.col("ts").min(),
         pl.col("until").max(),
         pl.col("view").min(),
         pl.col("view").max().alias("last_view"),
         pl.col("_list").first(),
     )
-    return runs.with_columns(lists["queues"].gather(runs["_list"]))
+    return merged.with_columns(lists["queues"].gather(merged["_list"]))
 
 
 def lock_intervals(lock: pl.DataFrame, members: pl.DataFrame) -> pl.DataFrame:
@@ -194,19 +197,16 @@ def lock_intervals(lock: pl.DataFrame, members: pl.DataFrame) -> pl.DataFrame:
             _lock_events(lock, "UNLOCK_BATCH_MQ", "mq_set", False),
         ]
     ).sort("ts", "granted", "client_id")
-    owner = pl.when("granted").then("client_id").forward_fill().over(KEY)
+    owner = pl.when("granted").then("client_id").forward_fill().over(GROUP_QUEUE)
     # A client that lost a lock cannot unlock a queue that another client holds.
-    valid = events.filter(owner == pl.col("client_id")).with_columns(pl.col("ts").shift(-1).over(KEY).alias("_next"))
+    valid = events.filter(owner == pl.col("client_id")).with_columns(
+        pl.col("ts").shift(-1).over(GROUP_QUEUE).alias("_next")
+    )
     expires = pl.col("ts") + pl.duration(seconds=LOCKED_S)
     spans = within_session(valid.filter("granted"), members, pl.min_horizontal("_next", expires))
     goes_on = pl.col("until").shift(1).over(HELD) == pl.col("ts")
-    numbered = spans.with_columns((~goes_on).fill_null(True).alias("_begins")).with_columns(
-        pl.col("_begins").cum_sum().over(HELD).alias("_interval")
-    )
-    intervals = numbered.group_by(*HELD, "_interval").agg(
-        pl.col("ts").min().alias("from_ts"), pl.col("until").max().alias("to_ts")
-    )
-    return intervals.drop("_interval")
+    runs = with_run(spans, ~goes_on, HELD).group_by(*HELD, "run")
+    return runs.agg(pl.col("ts").min().alias("from_ts"), pl.col("until").max().alias("to_ts")).drop("run")
 
 
 def _lock_events(lock: pl.DataFrame, kind: str, queues: str, granted: bool) -> pl.DataFrame:
@@ -225,15 +225,62 @@ def pull_intervals_of_shard(pull: pl.DataFrame, pull_gap_s: int) -> pl.DataFrame
     the group pulled the queue meanwhile. All pulls of a queue are in one shard.
     """
     ends = [pl.col("request_ts").alias("ts"), pl.coalesce("response_ts", "request_ts").alias("until")]
-    queue, held = value_numbers(pull, KEY, "_queue"), value_numbers(pull, HELD, "_held")
+    queue, held = value_numbers(pull, GROUP_QUEUE, "_queue"), value_numbers(pull, HELD, "_held")
     pulls = pull.select(*HELD, *ends, queue, held).sort("ts", "client_id")
-    silence_ms = pl.col("ts").dt.epoch("ms") - pl.col("ts").shift(1).over("_held").dt.epoch("ms")
+    silence_ms = ms("ts") - pl.col("ts").shift(1).over("_held").dt.epoch("ms")
     alone = pl.col("_held").shift(1).over("_queue") == pl.col("_held")
     goes_on = (silence_ms <= pull_gap_s * 1000) | (silence_ms.is_not_null() & alone)
-    numbered = pulls.with_columns((~goes_on).fill_null(True).alias("_begins")).with_columns(
-        pl.col("_begins").cum_sum().over("_held").alias("_interval")
-    )
-    intervals = numbered.group_by("_held", "_interval").agg(
-        pl.col(HELD).first(), pl.col("ts").min().alias("from_ts"), pl.col("until").max().alias("to_ts")
-    )
-    return intervals.drop("_held", "_interval")
+    runs = with_run(pulls, ~goes_on, ["_held"]).group_by("_held", "run")
+    extent = (pl.col("ts").min().alias("from_ts"), pl.col("until").max().alias("to_ts"))
+    return runs.agg(pl.col(HELD).first(), *extent).drop("_held", "run")
+
+
+def source_gaps(assignment: pl.DataFrame, rebalance: pl.DataFrame, members: pl.DataFrame) -> pl.DataFrame:
+    """Return the gaps for time spans in which two sources disagree about an owner.
+
+    ``members`` is the frame of `membership`. A source covers a client from its first view to its last.
+    """
+    views = {source: each for source, each in held_views(assignment, rebalance, members) if source in COMPARED}
+    pairs = [(one, other) for i, one in enumerate(COMPARED) for other in COMPARED[i + 1 :]]
+    found = [_between(one, views[one], other, views[other]) for one, other in pairs]
+    return pl.concat([pl.DataFrame(schema=GAP), *found])
+
+
+def _between(one: str, first: pl.DataFrame, other: str, second: pl.DataFrame) -> pl.DataFrame:
+    member = HELD[:2]
+    common = intersect(_spoken(first), _spoken(second), member)
+    held = {
+        name: intervals_of(views.join(common, member, how="semi")) for name, views in (("one", first), ("two", second))
+    }
+    queues = pl.concat([frame.select(HELD) for frame in held.values()]).unique()
+    spans = held | {"common": queues.join(common, member)}
+    counted = count_spans(spans, HELD)
+    differs = (pl.col("common") > 0) & ((pl.col("one") > 0) != (pl.col("two") > 0))
+    long = (ms("to_ts") - ms("from_ts")) > PRECISION_S * 1000
+    own = {
+        "day": pl.col("from_ts").dt.date(),
+        "decision": pl.lit("gold.queue_owner"),
+        "evidence": pl.lit("contradiction"),
+        "decisions": pl.lit(1),
+        "reason": pl.lit(f"{one} and {other} disagree about the owner of a queue; {one} counts"),
+    }
+    return typed(counted.filter(differs & long), GAP, **own)
+
+
+def _spoken(views: pl.DataFrame) -> pl.DataFrame:
+    return views.group_by(HELD[:2]).agg(pl.col("ts").min().alias("from_ts"), pl.col("ts").max().alias("to_ts"))
+
+
+QUEUE_OWNER: Final = Decision(
+    table="gold.queue_owner",
+    instant="from_ts",
+    one="queue owner",
+    many="queue owners",
+    importance=23,
+    phrases=("held " + QUEUE_WORDS + " until {to_ts}", "source {source}"),
+    until="to_ts",
+    needs=(Need("assignments"), Need("heartbeats", or_polled=("consumer_lists",))),
+    count=RowCount("gold.queue_owner"),
+    rows=by_name(owned_from),
+    steps={"owners": by_name(queue_owner, unshared="unshared_groups")},
+)

@@ -20,15 +20,18 @@ from mqreplay.core.compute_pull_from import (
     admin_question,
     compute_pull_from_where,
 )
+from mqreplay.core.consumer_offset_manager import QUERY_NOT_FOUND, offset_of_answer, query_consumer_offset
 from mqreplay.core.offset_store import READ_FROM_STORE, RemoteBrokerOffsetStore
-from mqreplay.core.query_offset import QUERY_NOT_FOUND, SUCCESS, offset_of_answer, query_consumer_offset
+from mqreplay.core.pull_answer import SUCCESS
 from mqreplay.core.version import CLIENT_4, CLIENT_5
-from mqreplay.evidence.arrays.nearest import with_nearest_row
-from mqreplay.evidence.members.membership import consumer_groups
+from mqreplay.decisions.decision import QUEUE_WORDS, VERDICT_WORDS, Decision
+from mqreplay.decode.recording.advice import Need
+from mqreplay.evidence.frames import columns
+from mqreplay.evidence.intervals import with_nearest_row, with_state
+from mqreplay.evidence.members.membership import BROADCASTING, consumer_groups
+from mqreplay.words.keys import CLIENT_QUEUE
 
-QUEUE: Final = ("client_id", "consumer_group", "topic", "broker_name", "queue_id")
-REFUSED: Final = "the broker refused to tell the stored offset, which a client before 5.0 takes for none"
-BROADCASTING: Final = "BROADCASTING"
+QUERY_REFUSED: Final = "the broker refused to tell the stored offset, which a client before 5.0 takes for none"
 WHERE: Final = frozenset(where.value for where in ConsumeFromWhere)
 LOOKUPS: Final = {"MAX": "maxOffset", "SEARCH": "searchOffset"}  # kinds of silver.offset_lookup
 # Any time: whether a time is needed depends on consumeFromWhere, and no request but the SEARCH itself has the time.
@@ -38,16 +41,10 @@ COLUMNS: Final = (
     *("stored_code", "had_offset", "consume_from_where", "lookup", "lookup_offset", "request_ts", "expected_offset"),
     *("actual_offset", "min_offset", "max_offset", "skipped", "judgement", "reason", "record_id"),
 )
-JUDGED: Final[dict[str, pl.DataType]] = {
-    "lookup": pl.String(),
-    "lookup_offset": pl.Int64(),
-    "expected_offset": pl.Int64(),
-    "judgement": pl.String(),
-    "reason": pl.String(),
-}
+JUDGED: Final[dict[str, pl.DataType]] = columns("lookup", "lookup_offset", "expected_offset", "judgement", "reason")
 CASE: Final = ("topic", "client_version", "actual_offset", "was_asked", "stored_offset", "stored_code", "had_offset")
 OF_CONSUMER: Final = ("message_model", "consume_type", "consume_from_where")
-OF_BROKER: Final = ("max_answer", "search_answer", "min_offset", "max_offset")
+STORED_BY_BROKER: Final = ("max_answer", "search_answer", "min_offset", "max_offset")
 
 
 class Judged(NamedTuple):
@@ -81,14 +78,14 @@ def queue_start(
     """Return the rows of gold.queue_start of a shard: one for each queue that a client took and then pulled from.
 
     The first four are rows of silver tables, ``known`` is the frame of `consumers`, ``new_clients`` that of
-    client_memory.py, ``client_versions`` that of client_versions.py. A pull after a recorded QUERY_CONSUMER_OFFSET is
+    client_memory.py, ``client_versions`` that of recorded_versions.py. A pull after a recorded QUERY_CONSUMER_OFFSET is
     such a start; of a client without any, the first pull is, if the client started in the recording.
     """
     queries = offset_commit.filter(pl.col("kind") == "QUERY")
     starts = _starts(pull, queries, new_clients)
     found = _with_lookups(_with_consumer(_with_ends(starts, pull), known), offset_lookup)
     found = _with_version(_with_had_offset(found, pull, offset_change), client_versions)
-    verdicts = [judge(case) for case in found.select(*CASE, *OF_CONSUMER, *OF_BROKER).iter_rows(named=True)]
+    verdicts = [judge(case) for case in found.select(*CASE, *OF_CONSUMER, *STORED_BY_BROKER).iter_rows(named=True)]
     judged = pl.concat([found, pl.DataFrame(verdicts, schema=JUDGED, orient="row")], how="horizontal")
     before = (pl.col("actual_offset") - pl.col("min_offset")).clip(lower_bound=0)
     return judged.with_columns(pl.when(~pl.col("had_offset")).then(before).alias("skipped")).select(COLUMNS)
@@ -100,9 +97,9 @@ def _starts(pull: pl.DataFrame, queries: pl.DataFrame, new_clients: pl.DataFrame
     A question while a pull of the queue waits for its answer is no start: a client that has committed nothing yet asks
     for its running info, too (DefaultMQPushConsumerImpl#consumerRunningInfo).
     """
-    columns = ("day", *QUEUE, "request_ts", "queue_offset", "record_id")
+    columns = ("day", *CLIENT_QUEUE, "request_ts", "queue_offset", "record_id")
     asked = queries.select(
-        *QUEUE,
+        *CLIENT_QUEUE,
         pl.coalesce("response_ts", "ts").alias("asked_ts"),
         pl.col("ts").alias("query_ts"),
         pl.col("answer_offset").alias("stored_offset"),
@@ -111,17 +108,15 @@ def _starts(pull: pl.DataFrame, queries: pl.DataFrame, new_clients: pl.DataFrame
     ).sort("asked_ts")
     askers = asked.select("client_id").unique()
     of_askers = pull.select(*columns, "response_ts").join(askers, "client_id", how="semi").sort("request_ts")
-    before = {f"previous_{name}": pl.col(name).shift(1).over(QUEUE) for name in ("request_ts", "response_ts")}
-    after = of_askers.with_columns(**before).join_asof(
-        asked, left_on="request_ts", right_on="asked_ts", by=QUEUE, strategy="backward", check_sortedness=False
-    )
-    first = after.filter(pl.col("was_asked")).unique([*QUEUE, "asked_ts"], keep="first", maintain_order=True)
+    before = {f"previous_{name}": pl.col(name).shift(1).over(CLIENT_QUEUE) for name in ("request_ts", "response_ts")}
+    after = with_state(of_askers.with_columns(**before), asked, CLIENT_QUEUE, "request_ts", "asked_ts")
+    first = after.filter(pl.col("was_asked")).unique([*CLIENT_QUEUE, "asked_ts"], keep="first", maintain_order=True)
     is_held = (pl.col("previous_request_ts") <= pl.col("query_ts")) & (
         pl.col("previous_response_ts").is_null() | (pl.col("previous_response_ts") >= pl.col("query_ts"))
     )
     started = first.filter(~is_held.fill_null(value=False)).drop("response_ts", *before)
     silent = pull.select(columns).join(new_clients, "client_id", how="semi").join(askers, "client_id", how="anti")
-    unasked = silent.sort("request_ts").unique(QUEUE, keep="first", maintain_order=True)
+    unasked = silent.sort("request_ts").unique(CLIENT_QUEUE, keep="first", maintain_order=True)
     both = pl.concat([started, unasked.with_columns(pl.lit(False).alias("was_asked"))], how="diagonal")
     return both.rename({"queue_offset": "actual_offset"})
 
@@ -129,12 +124,10 @@ def _starts(pull: pl.DataFrame, queries: pl.DataFrame, new_clients: pl.DataFrame
 def _with_ends(starts: pl.DataFrame, pull: pl.DataFrame) -> pl.DataFrame:
     """Add min_offset and max_offset: by the first answer to the client's pulls of the queue that has them."""
     answered = pull.filter(pl.col("max_offset").is_not_null()).select(
-        *QUEUE, pl.col("request_ts").alias("answered_ts"), "min_offset", "max_offset"
+        *CLIENT_QUEUE, pl.col("request_ts").alias("answered_ts"), "min_offset", "max_offset"
     )
-    of_starts = answered.join(starts.select(QUEUE).unique(), QUEUE, how="semi").sort("answered_ts")
-    return starts.sort("request_ts").join_asof(
-        of_starts, left_on="request_ts", right_on="answered_ts", by=QUEUE, strategy="forward", check_sortedness=False
-    )
+    of_starts = answered.join(starts.select(CLIENT_QUEUE).unique(), CLIENT_QUEUE, how="semi").sort("answered_ts")
+    return with_state(starts, of_starts, CLIENT_QUEUE, "request_ts", "answered_ts", after=True)
 
 
 def _with_consumer(starts: pl.DataFrame, known: pl.DataFrame) -> pl.DataFrame:
@@ -159,14 +152,9 @@ def _with_lookups(starts: pl.DataFrame, offset_lookup: pl.DataFrame) -> pl.DataF
         right = answered.filter(pl.col("kind") == kind).select(
             *by, pl.col("ts").alias(f"{name}_ts"), pl.col("answer_offset").alias(name)
         )
-        joined = joined.join_asof(
-            right.sort(f"{name}_ts"),
-            left_on="request_ts",
-            right_on=f"{name}_ts",
-            by=by,
-            strategy="backward",
-            check_sortedness=False,
-        ).with_columns(pl.when(pl.col(f"{name}_ts") >= pl.col("query_ts")).then(pl.col(name)).alias(name))
+        joined = with_state(joined, right, by, "request_ts", f"{name}_ts").with_columns(
+            pl.when(pl.col(f"{name}_ts") >= pl.col("query_ts")).then(pl.col(name)).alias(name)
+        )
     return joined
 
 
@@ -196,7 +184,7 @@ def _with_had_offset(starts: pl.DataFrame, pull: pl.DataFrame, offset_change: pl
 
 
 def judge(case: Mapping[str, Any]) -> Judged:
-    """Return the verdict on a start: a row of the columns CASE, OF_CONSUMER and OF_BROKER.
+    """Return the verdict on a start: a row of the columns CASE, OF_CONSUMER and STORED_BY_BROKER.
 
     A client of unknown version may go by the rules of 4.x or 5.x.
     """
@@ -205,7 +193,7 @@ def judge(case: Mapping[str, Any]) -> Judged:
     verdict = next((each for each in verdicts if each.judgement != "differ"), verdicts[0])
     if case["stored_code"] in (SUCCESS, QUERY_NOT_FOUND, None):
         return verdict
-    return verdict._replace(reason=f"{REFUSED} (code {case['stored_code']}); {verdict.reason}")
+    return verdict._replace(reason=f"{QUERY_REFUSED} (code {case['stored_code']}); {verdict.reason}")
 
 
 def _judge(case: Mapping[str, Any], version: str) -> Judged:
@@ -278,3 +266,18 @@ def _answer(question: AdminQuestion, case: Mapping[str, Any]) -> int | None:
         return int(case["max_answer"])
     # Nothing arrived between the request and the pull: its answer has the same end.
     return int(case["actual_offset"]) if case["max_offset"] == case["actual_offset"] else None
+
+
+QUEUE_START: Final = Decision(
+    table="gold.queue_start",
+    instant="request_ts",
+    one="start of a queue",
+    many="starts of queues",
+    importance=5,
+    phrases=(
+        "first pull of " + QUEUE_WORDS + " at offset {actual_offset:,}",
+        "queue {min_offset:,} to {max_offset:,}",
+        VERDICT_WORDS,
+    ),
+    needs=(Need("offset_commits"), Need("pull_log")),
+)

@@ -15,10 +15,11 @@ from typing import Final
 import polars as pl
 
 from mqreplay.core.retry_topic import RETRY_GROUP_TOPIC_PREFIX as RETRY
-from mqreplay.evidence.arrays.keys import KEY, QUEUE
-from mqreplay.evidence.members.group_changes import GROUP, member_changes, moves, rounds_of, unsure_spans
-from mqreplay.evidence.members.membership import MEMBER
-from mqreplay.evidence.time_spans import INSTANT
+from mqreplay.decisions.decision import VERDICT_WORDS, Decision, by_name
+from mqreplay.decisions.verdict import AGREE, DIFFER, UNDETERMINED, decided
+from mqreplay.evidence.intervals import INSTANT, with_state
+from mqreplay.evidence.members.group_changes import member_changes, moves, rounds_of, unsure_spans
+from mqreplay.words.keys import GROUP, GROUP_QUEUE, MEMBER, QUEUE
 
 ROUND: Final = (GROUP, "round")
 COMPUTED_BEFORE: Final = dt.timedelta(seconds=5)  # a client takes what it computed a little later
@@ -89,7 +90,7 @@ def _counted_queues(
     rounds: pl.DataFrame, owners: pl.DataFrame, members: pl.DataFrame, rebalance: pl.DataFrame
 ) -> pl.DataFrame:
     """Return for each round the number of queues, of those that moved, and of those that should have."""
-    queues = rounds.join(owners.select(KEY).unique(), GROUP)
+    queues = rounds.join(owners.select(GROUP_QUEUE).unique(), GROUP)
     before = _owner_at(queues.with_columns(pl.col("from_ts").alias("at")), owners, JUST_BEFORE).rename(
         {"client_id": "before", "source": "source_before"}
     )
@@ -123,14 +124,7 @@ def _counted_queues(
 def _owner_at(queues: pl.DataFrame, owners: pl.DataFrame, slack: dt.timedelta) -> pl.DataFrame:
     """Add client_id and source of the owner of each queue at ``at``, or at most ``slack`` before; null: none."""
     intervals = _resumed(owners).sort("held_from")
-    found = queues.sort("at").join_asof(
-        intervals,
-        left_on="at",
-        right_on="held_from",
-        by=KEY,
-        allow_exact_matches=slack == dt.timedelta(),
-        check_sortedness=False,
-    )
+    found = with_state(queues, intervals, GROUP_QUEUE, "at", "held_from", exact=slack == dt.timedelta())
     held = pl.col("held_to") >= pl.col("at") - slack
     return found.with_columns(pl.when(held).then(name).alias(name) for name in ("client_id", "source")).drop(
         "held_from", "held_to"
@@ -139,13 +133,19 @@ def _owner_at(queues: pl.DataFrame, owners: pl.DataFrame, slack: dt.timedelta) -
 
 def _resumed(owners: pl.DataFrame) -> pl.DataFrame:
     """Return the intervals as held_from and held_to; one that goes on after a shorter one in it is there twice."""
-    reached = pl.col("to_ts").cum_max().over(KEY)
+    reached = pl.col("to_ts").cum_max().over(GROUP_QUEUE)
     in_order = owners.sort("from_ts", "to_ts").with_columns(reached.alias("reached"))
-    holder = pl.when(pl.col("to_ts") >= pl.col("reached")).then("client_id").forward_fill().over(KEY)
+    holder = pl.when(pl.col("to_ts") >= pl.col("reached")).then("client_id").forward_fill().over(GROUP_QUEUE)
     inner = in_order.with_columns(holder.alias("holder")).filter(pl.col("to_ts") < pl.col("reached"))
-    columns = (*KEY, "client_id", "source", pl.col("from_ts").alias("held_from"), pl.col("to_ts").alias("held_to"))
+    columns = (
+        *GROUP_QUEUE,
+        "client_id",
+        "source",
+        pl.col("from_ts").alias("held_from"),
+        pl.col("to_ts").alias("held_to"),
+    )
     resumed = inner.select(
-        *KEY,
+        *GROUP_QUEUE,
         pl.col("holder").alias("client_id"),
         "source",
         pl.col("to_ts").alias("held_from"),
@@ -164,9 +164,7 @@ def _shares_at(rounds: pl.DataFrame, rebalance: pl.DataFrame, members: pl.DataFr
     present = rounds.select(*ROUND, "at").join(sessions, GROUP)
     there = present.filter((pl.col("since") <= pl.col("at")) & (pl.col("until") >= pl.col("at")))
     asked = there.select(*ROUND, "client_id", "at").unique().join(taken.select(*MEMBER, "topic").unique(), MEMBER)
-    last = asked.sort("at").join_asof(
-        taken.sort("share_ts"), left_on="at", right_on="share_ts", by=[*MEMBER, "topic"], check_sortedness=False
-    )
+    last = with_state(asked, taken, [*MEMBER, "topic"], "at", "share_ts")
     fresh = last.filter((pl.col("at") - pl.col("share_ts") <= FRESH) & (pl.col("mq_divided").list.len() > 0))
     each = (
         fresh.select(*ROUND, "topic", "client_id", "share_ts", "mq_divided").explode("mq_divided").unnest("mq_divided")
@@ -178,17 +176,13 @@ def _shares_at(rounds: pl.DataFrame, rebalance: pl.DataFrame, members: pl.DataFr
 def _costs(rounds: pl.DataFrame, owners: pl.DataFrame) -> pl.DataFrame:
     """Return idle_s, overlap_s and settled_ts of each round: seconds in which queues had no owner, or several."""
     in_order = owners.sort("from_ts", "to_ts")
-    reached = pl.col("to_ts").cum_max().shift(1).over(KEY)
-    same = pl.col("client_id") == pl.col("client_id").shift(1).over(KEY)
+    reached = pl.col("to_ts").cum_max().shift(1).over(GROUP_QUEUE)
+    same = pl.col("client_id") == pl.col("client_id").shift(1).over(GROUP_QUEUE)
     spans = in_order.with_columns(reached.alias("reached"), same.alias("same")).filter(pl.col("reached").is_not_null())
     # An owner's interval may end a little before the sign of life with which a round begins.
     at = (pl.min_horizontal("reached", "from_ts") + JUST_BEFORE).alias("at")
     begun = rounds.select(*ROUND, pl.col("from_ts").alias("round_from"), "at_ts").sort("round_from")
-    of_round = (
-        spans.with_columns(at)
-        .sort("at")
-        .join_asof(begun, left_on="at", right_on="round_from", by=GROUP, check_sortedness=False)
-    )
+    of_round = with_state(spans.with_columns(at), begun, GROUP, "at", "round_from")
     inside = of_round.filter(pl.col("from_ts").is_between("round_from", "at_ts"))
     gap = (pl.col("from_ts") - pl.col("reached")).dt.total_milliseconds() / 1000
     shared = (pl.min_horizontal("reached", "to_ts") - pl.col("from_ts")).dt.total_milliseconds() / 1000
@@ -205,7 +199,7 @@ def _with_duplicates(rounds: pl.DataFrame, repeated: pl.DataFrame | None) -> pl.
         return rounds.with_columns(pl.lit(None, pl.Int64).alias("duplicates"))
     moved = repeated.filter(pl.col("client_id") != pl.col("previous_client_id")).select(GROUP, "ts").sort("ts")
     begun = rounds.select(*ROUND, pl.col("from_ts").alias("round_from"), "at_ts").sort("round_from")
-    of_round = moved.join_asof(begun, left_on="ts", right_on="round_from", by=GROUP, check_sortedness=False)
+    of_round = with_state(moved, begun, GROUP, "ts", "round_from")
     counts = (
         of_round.filter(pl.col("ts") <= pl.col("at_ts"))
         .group_by(ROUND)
@@ -219,31 +213,15 @@ def _judged(rounds: pl.DataFrame) -> pl.DataFrame:
     no_owners, by_shares = pl.col("queues").fill_null(0) == 0, pl.col("by_shares").fill_null(value=True)
     no_shares, wrong = pl.col("shares").fill_null(0) == 0, pl.col("wrong").fill_null(0)
     nobody = (pl.col("members_after").fill_null(0) == 0) & (pl.col("held_after").fill_null(0) == 0)
-    lacking = (
-        pl.when("is_cut")
-        .then(pl.lit(ENDED))
-        .when(nobody)
-        .then(None)
-        .when(no_owners | by_shares)
-        .then(pl.lit(NO_OWNERS))
-        .when(no_shares)
-        .then(pl.lit(NO_SHARES))
-    )
-    judgement = (
-        pl.when(lacking.is_not_null())
-        .then(pl.lit("undetermined"))
-        .when(nobody | (wrong == 0))
-        .then(pl.lit("agree"))
-        .otherwise(pl.lit("differ"))
-    )
-    reason = (
-        pl.when(nobody)
-        .then(pl.lit("no member was left, and no queue was held"))
-        .when(wrong == 0)
-        .then(pl.lit("each member holds the queues that it computed"))
-        .when(wrong == 1)
-        .then(pl.lit("1 queue is not held by the member that computed it for itself"))
-        .otherwise(pl.format("{} queues are not held by the member that computed them for itself", wrong))
+    count = pl.when(wrong == 1).then(pl.lit("1 queue is")).otherwise(pl.format("{} queues are", wrong))
+    owner = pl.when(wrong == 1).then(pl.lit("it for itself")).otherwise(pl.lit("them for itself"))
+    verdict = decided(
+        ("is_cut", UNDETERMINED, ENDED),
+        (nobody, AGREE, "no member was left, and no queue was held"),
+        (no_owners | by_shares, UNDETERMINED, NO_OWNERS),
+        (no_shares, UNDETERMINED, NO_SHARES),
+        (wrong == 0, AGREE, "each member holds the queues that it computed"),
+        otherwise=(DIFFER, pl.format("{} not held by the member that computed {}", count, owner)),
     )
     precise = pl.col("is_precise").fill_null(value=False)
     known: dict[str, pl.Expr] = {"queues": ~no_owners, "moved": ~no_owners, "of_leavers": ~no_owners}
@@ -255,6 +233,48 @@ def _judged(rounds: pl.DataFrame) -> pl.DataFrame:
     ).with_columns(
         pl.col("members_before", "members_after").fill_null(0),
         pl.coalesce("settled_ts", "to_ts").alias("settled_ts"),
-        judgement.alias("judgement"),
-        pl.coalesce(lacking, reason).alias("reason"),
+        **verdict,
     )
+
+
+def logged_repeats(repeated_deliveries: pl.DataFrame, missing: Collection[str]) -> pl.DataFrame | None:
+    """Return the deliveries that were repeated; None without a log of deliveries."""
+    return None if "consume_log" in missing else repeated_deliveries
+
+
+def orderly_groups(lock: pl.DataFrame) -> pl.DataFrame:
+    """Return the groups that lock their queues."""
+    return lock.select(GROUP).unique()
+
+
+def stored_rows(rounds: pl.DataFrame) -> pl.DataFrame:
+    """Return the columns of gold.rebalance_round."""
+    return rounds.select(COLUMNS)
+
+
+REBALANCE_ROUND: Final = Decision(
+    table="gold.rebalance_round",
+    instant="from_ts",
+    one="round of rebalances",
+    many="rounds of rebalances",
+    importance=12,
+    phrases=(
+        "{joins} joined, {leaves} left: {members_before} members before, {members_after} after",
+        "{moved} of {queues} queues moved",
+        "no owner for {idle_s:,.0f} s",
+        VERDICT_WORDS,
+    ),
+    until="to_ts",
+    rows=by_name(stored_rows),
+    steps={
+        "logged_repeats": by_name(logged_repeats),
+        "orderly_groups": by_name(orderly_groups),
+        "rounds": by_name(
+            rebalance_round,
+            repeated="logged_repeats",
+            unshared="unshared_groups",
+            orderly="orderly_groups",
+            interval_s="rebalance_interval_s",
+        ),
+    },
+)

@@ -23,30 +23,22 @@ from mqreplay.core.rebalance import (
     truncate_message_queue_not_my_topic,
     update_process_queue_table_in_rebalance,
 )
-from mqreplay.evidence.members.membership import MEMBER
+from mqreplay.decisions.decision import VERDICT_WORDS, Decision
+from mqreplay.decode.recording.advice import Need
+from mqreplay.evidence.frames import QUEUES, columns, filled, first_of, ms
 from mqreplay.evidence.members.observed_clients import CLIENT_LOG
-from mqreplay.evidence.members.process_queue_tables import ROW, SLACK, computed_shares, shown_tables, with_shares
-from mqreplay.evidence.time_spans import INSTANT
+from mqreplay.evidence.members.process_queue_tables import SLACK, computed_shares, shown_tables, with_shares
+from mqreplay.words.keys import MEMBER, MEMBER_TOPIC
 
-QUEUES: Final = pl.List(pl.Struct({"broker_name": pl.String, "queue_id": pl.Int32}))
 SCHEMA: Final[dict[str, pl.DataType]] = {
-    "day": pl.Date(),
-    "consumer_group": pl.String(),
-    "topic": pl.String(),
-    "client_id": pl.String(),
-    "ts": INSTANT,
-    "before_ts": INSTANT,
-    "rebalance_ts": INSTANT,
+    **columns("day", "consumer_group", "topic", "client_id", "ts", "before_ts", "rebalance_ts"),
     **dict.fromkeys(("added", "removed", "kept_dropped", "lacking", "extra", "expired"), QUEUES),
-    "judgement": pl.String(),
-    "reason": pl.String(),
-    "record_id": pl.String(),
-    "source_digest": pl.String(),
+    **columns("judgement", "reason", "record_id", "source_digest"),
 }
-VERDICT: Final = ("added", "removed", "kept_dropped", "lacking", "extra", "expired", "judgement", "reason")
-SAME: Final = "the client held the queues that its rebalances left it"
+STEP_VERDICT: Final = ("added", "removed", "kept_dropped", "lacking", "extra", "expired", "judgement", "reason")
+SAME_QUEUES: Final = "the client held the queues that its rebalances left it"
 EXTRA: Final = "the client still held a queue, and had not dropped it, a rebalance after its share lost the queue"
-EXPIRED: Final = "the client held a queue whose last pull was so old that a rebalance had dropped the queue"
+EXPIRED_QUEUE: Final = "the client held a queue whose last pull was so old that a rebalance had dropped the queue"
 DROPPING: Final = "the client had dropped a queue of its share, as it does during a reset of its offset"
 LACKING: Final = "the client lacked a queue of its share: the lock was refused, no offset was known, or it was busy"
 FOREIGN: Final = "the client held a queue of a topic that it did not subscribe to, at two answers"
@@ -69,8 +61,8 @@ class Table(NamedTuple):
     def held(self, *, consuming: bool) -> dict[MessageQueue, HeldQueue]:
         """Return the table as RebalanceImpl has it; a queue whose last pull is not known was just pulled."""
         return {
-            queue: HeldQueue(self.at if ms is None else ms, self.at, consuming, queue in self.dropped)
-            for queue, ms in self.pulled.items()
+            queue: HeldQueue(_or(pulled, self.at), self.at, consuming, queue in self.dropped)
+            for queue, pulled in self.pulled.items()
         }
 
 
@@ -96,52 +88,39 @@ def rebalance_step(assignment: pl.DataFrame, rebalance: pl.DataFrame, interval_s
     placed = with_shares(shown, shares, lag_ms)
     never = pl.col("last_share").is_null()
     # A hook records each share: if the last one is older, the next one was lost or failed.
-    is_old = ~pl.col("lasts") & (_ms("ts") - _ms("rebalance_ts") > lag_ms + SLACK)
-    is_late = (_ms("clock_ts") - _ms("pulled_ts") > PULL_MAX_IDLE_TIME).fill_null(value=False)
+    is_old = ~pl.col("lasts") & (ms("ts") - ms("rebalance_ts") > lag_ms + SLACK)
+    is_late = (ms("clock_ts") - ms("pulled_ts") > PULL_MAX_IDLE_TIME).fill_null(value=False)
     same = (pl.col("key") == pl.col("share_key")) & (pl.col("key") == pl.col("key_before").fill_null(pl.col("key")))
     settled = (pl.col("run") == pl.col("run_settled")) & ~pl.col("dropping")
-    case = (
-        pl.when(is_late | pl.col("foreign"))
-        .then(pl.lit(""))
-        .when(never)
-        .then(pl.lit(NO_SHARE))
-        .when(is_old)
-        .then(pl.lit(OLD_SHARE))
-        .when(same & settled)
-        .then(pl.lit(SAME))
-        .otherwise(pl.lit(""))
+    case = first_of(
+        (is_late | pl.col("foreign"), ""),
+        (never, NO_SHARE),
+        (is_old, OLD_SHARE),
+        (same & settled, SAME_QUEUES),
+        otherwise="",
     )
     day = pl.col("ts").dt.date().alias("day")
-    cases = placed.with_columns(case.fill_null("").alias("reason"), is_old.fill_null(value=True).alias("is_old"), day)
+    cases = placed.with_columns(case.alias("reason"), is_old.fill_null(value=True).alias("is_old"), day)
     none = cases.filter(pl.col("reason") == NO_SHARE).sort("ts")
-    first = none.unique([*ROW, "day"], keep="first", maintain_order=True)
-    known = pl.concat([cases.filter(pl.col("reason").is_in([SAME, OLD_SHARE])), first])
-    agrees = pl.when(pl.col("reason") == SAME).then(pl.lit("agree")).otherwise(pl.lit("undetermined"))
+    first = none.unique([*MEMBER_TOPIC, "day"], keep="first", maintain_order=True)
+    known = pl.concat([cases.filter(pl.col("reason").is_in([SAME_QUEUES, OLD_SHARE])), first])
+    agrees = first_of((pl.col("reason") == SAME_QUEUES, "agree"), otherwise="undetermined")
     open_rows = cases.filter(pl.col("reason") == "").drop("reason")
     steps = pl.DataFrame(
         list(_steps(open_rows, cases, shares, lag_ms)),
-        {"number": pl.UInt32(), **{name: SCHEMA[name] for name in VERDICT}},
+        {"number": pl.UInt32(), **{name: SCHEMA[name] for name in STEP_VERDICT}},
         orient="row",
     )
     found = pl.concat(
         [known.with_columns(agrees.alias("judgement")), open_rows.join(steps, "number")], how="diagonal_relaxed"
     )
-    lacking = [pl.lit(None).alias(name) for name in SCHEMA if name not in found.columns]
-    return (
-        found.with_columns(lacking)
-        .select(pl.col(name).cast(of) for name, of in SCHEMA.items())
-        .sort("ts", *ROW, "record_id")
-    )
+    return filled(found, SCHEMA).sort("ts", *MEMBER_TOPIC, "record_id")
 
 
 def stored_rows(judged: pl.DataFrame) -> pl.DataFrame:
     """Return the rows that gold.rebalance_step keeps: those with a change, and those that do not agree."""
-    changed = pl.any_horizontal(pl.col(name).list.len() > 0 for name in VERDICT[:-2]).fill_null(value=False)
+    changed = pl.any_horizontal(pl.col(name).list.len() > 0 for name in STEP_VERDICT[:-2]).fill_null(value=False)
     return judged.filter(changed | (pl.col("judgement") != "agree"))
-
-
-def _ms(name: str) -> pl.Expr:
-    return pl.col(name).dt.epoch("ms")
 
 
 def _steps(rows: pl.DataFrame, every: pl.DataFrame, shares: pl.DataFrame, lag_ms: int) -> Iterator[tuple[Any, ...]]:
@@ -150,23 +129,23 @@ def _steps(rows: pl.DataFrame, every: pl.DataFrame, shares: pl.DataFrame, lag_ms
     tables = {
         number: _table(*row)
         for number, *row in every.filter(pl.col("number").is_in(needed.implode()))
-        .select("number", "topic", _ms("ts"), _ms("clock_ts").alias("clock"), "queues", "foreign")
+        .select("number", "topic", ms("ts"), ms("clock_ts").alias("clock"), "queues", "foreign")
         .iter_rows()
     }
     of_client: dict[tuple[str, ...], Shares] = {}
-    due = shares.join(rows.select(ROW).unique(), ROW, how="semi").sort("rebalance_ts")
-    for *place, at, queues in due.select(*ROW, _ms("rebalance_ts"), "last_share").iter_rows():
+    due = shares.join(rows.select(MEMBER_TOPIC).unique(), MEMBER_TOPIC, how="semi").sort("rebalance_ts")
+    for *place, at, queues in due.select(*MEMBER_TOPIC, ms("rebalance_ts"), "last_share").iter_rows():
         found = of_client.setdefault(tuple(place), Shares([], []))
         found.at.append(at)  # type: ignore[attr-defined]
         found.queues.append(frozenset(_queues(place[-1], queues)))  # type: ignore[attr-defined]
     none = Shares((), ())
-    for number, before, is_old, *place in rows.select("number", "number_before", "is_old", *ROW).iter_rows():
+    for number, before, is_old, *place in rows.select("number", "number_before", "is_old", *MEMBER_TOPIC).iter_rows():
         known = none if is_old else of_client.get(tuple(place), none)
         yield number, *judge_step(place[-1], tables.get(before), tables[number], known, lag_ms)
 
 
 def judge_step(topic: str, before: Table | None, now: Table, shares: Shares, lag_ms: int) -> tuple[Any, ...]:
-    """Return the columns VERDICT of a table; ``before`` is the table before, ``lag_ms`` the longest time of a step."""
+    """Return STEP_VERDICT of a table; ``before`` is the table before, ``lag_ms`` the longest time of a step."""
     possible, kept = _possible(topic, before, now, shares, lag_ms)
     held = now.pulled.keys() - now.dropped
     expired = {queue for queue in held if is_pull_expired(_or(now.pulled[queue], now.clock), now.clock - lag_ms)}
@@ -175,12 +154,12 @@ def judge_step(topic: str, before: Table | None, now: Table, shares: Shares, lag
     foreign = set(truncate_message_queue_not_my_topic(now.held(consuming=False), subscribed).removed) - now.dropped
     lacking = set(possible[0]).intersection(*possible) - now.pulled.keys() if possible else set()
     was = set() if before is None else set(before.pulled)
-    judgement, reason = "agree", SAME
+    judgement, reason = "agree", SAME_QUEUES
     for wrong, verdict, words in (
         (not possible, "undetermined", NO_SHARE),
         (lacking, "undetermined", LACKING),
         (now.dropped - kept, "undetermined", DROPPING),
-        (expired, "differ", EXPIRED),
+        (expired, "differ", EXPIRED_QUEUE),
         (extra, "differ", EXTRA),
         (foreign, "differ", FOREIGN),
     ):
@@ -236,5 +215,24 @@ def _rows(queues: Collection[MessageQueue]) -> list[dict[str, Any]]:
     return [{"broker_name": name, "queue_id": queue_id} for _, name, queue_id in sorted(queues)]
 
 
-def _or(ms: int | None, default: int) -> int:
-    return default if ms is None else ms
+def _or(value: int | None, default: int) -> int:
+    return default if value is None else value
+
+
+REBALANCE_STEP: Final = Decision(
+    table="gold.rebalance_step",
+    instant="ts",
+    one="step of a rebalance",
+    many="steps of rebalances",
+    importance=13,
+    phrases=(
+        "queues of {topic}",
+        "added {added}",
+        "removed {removed}",
+        "lacking {lacking}",
+        "extra {extra}",
+        "not pulled for long {expired}",
+        VERDICT_WORDS,
+    ),
+    needs=(Need("assignments"), Need("rebalance_log", or_polled=("assignments",))),
+)

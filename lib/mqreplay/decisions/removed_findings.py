@@ -49,7 +49,7 @@ def _is_uneven(shares: Shares) -> bool:
 
 
 # Kinds of findings that the lists of a group show, and the condition.
-SHOWN: Final[Mapping[str, Callable[[Shares], bool]]] = {
+SHOWN_KINDS: Final[Mapping[str, Callable[[Shares], bool]]] = {
     "idle_consumer": _is_idle,
     "uneven_allocation": _is_uneven,
     "orphan_queue": _is_orphaned,

@@ -16,19 +16,25 @@ import polars as pl
 from mqreplay.core.flush import flushed_at_least
 from mqreplay.core.replication import SYNC_MASTER, replica_status
 from mqreplay.core.version import BROKER_4, BROKER_5
+from mqreplay.decisions.decision import VERDICT_WORDS, Decision, by_name
+from mqreplay.decisions.verdict import AGREE, DIFFER, UNDETERMINED, decided
+from mqreplay.decode.recording.advice import Need
 from mqreplay.evidence.brokers.broker_descriptions import valid_at
 from mqreplay.evidence.brokers.commit_logs import (
-    BEHIND,
-    BROKER,
+    BEHIND_COLUMNS,
     RUN,
+    Described,
+    described_stores,
     log_polls,
+    settings_of,
     silent_slaves,
     slaves_of,
     with_behind,
     with_slaves,
 )
-from mqreplay.evidence.brokers.described_stores import Described, described_stores, settings_of
-from mqreplay.evidence.brokers.slave_reports import slave_reports, with_confirmed, with_reports
+from mqreplay.evidence.brokers.slave_reports import slave_reports, slaves_fallen_behind, with_confirmed, with_reports
+from mqreplay.evidence.intervals import with_state
+from mqreplay.words.keys import BROKER
 
 COLUMNS: Final = (
     *("day", "broker_name", "broker_id", "ts", "broker_role", "log_end", "master_end", "behind_bytes"),
@@ -47,12 +53,14 @@ class Replication(NamedTuple):
     lags: polls at which a slave had been behind for long, or silent while its master stored more (of `_lags`)
     alone: polls of synchronous masters without a slave that answers (columns of log_polls, ``send_status``)
     reports: what masters of 5.x report of their slaves (of slave_reports)
+    fallen_behind: slaves that only their masters' reports show (of slaves_fallen_behind)
     """
 
     judged_polls: pl.DataFrame
     lags: pl.DataFrame
     alone: pl.DataFrame
     reports: pl.DataFrame
+    fallen_behind: pl.DataFrame
 
 
 def replication(broker_runtime: pl.DataFrame, broker: pl.DataFrame, ha_status: pl.DataFrame, lag_s: int) -> Replication:
@@ -82,6 +90,7 @@ def replication(broker_runtime: pl.DataFrame, broker: pl.DataFrame, ha_status: p
         _lags(polls, reports, lag_s),
         _with_status(alone, stores),
         reports,
+        slaves_fallen_behind(ha_status, lag_s).join(slaves_of(polls), "broker_name", how="anti"),
     )
 
 
@@ -103,7 +112,7 @@ def _with_errors(rows: pl.DataFrame, broker_runtime: pl.DataFrame) -> pl.DataFra
     """Add resumed_ts: the first answer after the last poll before that was not answered; null without one."""
     errors = broker_runtime.filter(pl.col("error").is_not_null()).sort("ts")
     named = errors.select(*BROKER, "ts", pl.col("ts").alias("error_ts"))
-    after = rows.sort("ts").join_asof(named, on="ts", by=BROKER, strategy="backward", check_sortedness=False)
+    after = with_state(rows, named, BROKER, "ts")
     resumed = pl.col("ts").min().over(*BROKER, "error_ts")
     return after.with_columns(pl.when(pl.col("error_ts").is_not_null()).then(resumed).alias("resumed_ts"))
 
@@ -117,16 +126,8 @@ def _with_bounds(rows: pl.DataFrame, polls: pl.DataFrame) -> pl.DataFrame:
     joined = rows
     for name in ("turns", "thorough"):
         due = (pl.col("ts") - pl.duration(milliseconds=pl.col(f"{name}_ms"))).alias("due_ts")
-        joined = (
-            joined.with_columns(due)
-            .sort("due_ts")
-            .join_asof(
-                ends.rename({"ts": "due_ts", "log_end": f"end_before_{name}"}),
-                on="due_ts",
-                by=RUN,
-                strategy="backward",
-                check_sortedness=False,
-            )
+        joined = with_state(
+            joined.with_columns(due), ends.rename({"ts": "due_ts", "log_end": f"end_before_{name}"}), RUN, "due_ts"
         )
     flushed = (pl.col("log_end") - pl.col("flush_max")).clip(lower_bound=0).alias("flushed")
     by_end = (
@@ -134,11 +135,7 @@ def _with_bounds(rows: pl.DataFrame, polls: pl.DataFrame) -> pl.DataFrame:
         .agg(pl.col("ts").max().alias("flushed_ts"), pl.col("puts").max().alias("flushed_puts"))
         .sort("flushed")
     )
-    known = (
-        joined.with_columns(flushed)
-        .sort("flushed")
-        .join_asof(by_end, on="flushed", by=RUN, strategy="backward", check_sortedness=False)
-    )
+    known = with_state(joined.with_columns(flushed), by_end, RUN, "flushed")
     is_dirty, messages = pl.col("flush_max") > 0, pl.col("puts") - pl.col("flushed_puts")
     # A slave counts no messages.
     counts = (pl.col("broker_id") == 0) & (messages >= 0)
@@ -165,33 +162,17 @@ def judge(rows: pl.DataFrame, stores: Sequence[Described]) -> pl.DataFrame:
     # A pause may have lasted until just before the first answer.
     since_pause = (pl.col("ts") - pl.col("resumed_ts")).dt.total_milliseconds()
     is_paused = is_more & (since_pause <= pl.col("turns_ms")).fill_null(value=False)
-    judgement = (
-        pl.when(is_clean)
-        .then(pl.lit("agree"))
-        .when(~has_settings | is_dledger | is_paused)
-        .then(pl.lit("undetermined"))
-        .when(is_more)
-        .then(pl.lit("differ"))
-        .when(agrees)
-        .then(pl.lit("agree"))
-    )
     more = pl.format("{} bytes more are in memory than the flush settings allow", pl.col("flush_min") - allowed)
-    reason = (
-        pl.when(is_clean)
-        .then(pl.lit("all is on disk"))
-        .when(~has_settings)
-        .then(pl.lit(NO_SETTINGS))
-        .when(is_dledger)
-        .then(pl.lit(OF_DLEDGER))
-        .when(is_paused)
-        .then(pl.lit(PAUSED))
-        .when(is_more)
-        .then(more)
-        .otherwise(pl.lit("what had to be on disk is"))
+    verdict = decided(
+        (is_clean, AGREE, "all is on disk"),
+        (~has_settings, UNDETERMINED, NO_SETTINGS),
+        (is_dledger, UNDETERMINED, OF_DLEDGER),
+        (is_paused, UNDETERMINED, PAUSED),
+        (is_more, DIFFER, more),
+        (agrees, AGREE, "what had to be on disk is"),
+        otherwise=(None, None),
     )
-    judged = due.with_columns(
-        judgement.alias("judgement"), reason.alias("reason"), pl.when(~is_dledger).then(allowed).alias("allowed_bytes")
-    )
+    judged = due.with_columns(pl.when(~is_dledger).then(allowed).alias("allowed_bytes"), **verdict)
     return judged.filter(pl.col("judgement").is_not_null())
 
 
@@ -212,7 +193,9 @@ def _with_replicas(
     masters = with_reports(with_slaves(named.filter(pl.col("broker_id") == 0), polls, within_s), reports, within_s)
     of_masters = _with_status(masters, stores)
     both = pl.concat([slaves, of_masters], how="diagonal")
-    missing = [pl.lit(None, pl.Int64).alias(name) for name in (*BEHIND[:-1], "slaves") if name not in both.columns]
+    missing = [
+        pl.lit(None, pl.Int64).alias(name) for name in (*BEHIND_COLUMNS[:-1], "slaves") if name not in both.columns
+    ]
     return both.with_columns(missing).sort("ts", *BROKER)
 
 
@@ -227,3 +210,25 @@ def _status(master: Mapping[str, Any], stores: Sequence[Described]) -> str | Non
     if store is None or store.is_dledger or master["near_slaves"] is None or master["since_5"] is None:
         return None
     return replica_status(store.replicas, master["near_slaves"], BROKER_5 if master["since_5"] else BROKER_4)
+
+
+def judged_polls(replication: Replication) -> pl.DataFrame:
+    """Return the rows of gold.replication."""
+    return replication.judged_polls
+
+
+REPLICATION: Final = Decision(
+    table="gold.replication",
+    instant="ts",
+    one="flush of a commit log",
+    many="flushes of commit logs",
+    importance=15,
+    phrases=(
+        "{unflushed_bytes:,} bytes not flushed, {allowed_bytes:,} allowed",
+        "{behind_bytes:,} bytes behind its master",
+        VERDICT_WORDS,
+    ),
+    needs=(Need("broker_runtime"), Need("brokers")),
+    rows=by_name(judged_polls),
+    steps={"replication": by_name(replication, lag_s="replication_lag_s")},
+)

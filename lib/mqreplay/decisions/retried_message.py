@@ -33,17 +33,20 @@ from mqreplay.core.send_back import (
 )
 from mqreplay.core.send_back_client import ConsumedMessage, send_message_back
 from mqreplay.core.version import BROKER_4, BROKER_5
-from mqreplay.evidence.arrays.nearest import with_nearest_row
+from mqreplay.decisions.verdict import AGREE, DIFFER, UNDETERMINED, decided
 from mqreplay.evidence.brokers.broker_descriptions import valid_at
+from mqreplay.evidence.frames import columns, with_law
+from mqreplay.evidence.intervals import with_nearest_row
 from mqreplay.evidence.members.observed_clients import setting
 from mqreplay.evidence.messages.counted_retries import with_counted_retries
-from mqreplay.evidence.messages.dead_letter_ends import with_dead_letter_growth
-from mqreplay.evidence.messages.second_tries import with_second_tries, with_unexpired_locks
 from mqreplay.evidence.messages.sent_back import (
     RETRY_OF,
     complete_retries,
     first_deliveries,
     sent_back_messages,
+    with_dead_letter_growth,
+    with_second_tries,
+    with_unexpired_locks,
 )
 
 COLUMNS: Final = (
@@ -57,9 +60,7 @@ CASE: Final = (
 )
 EXPECTED: Final[dict[str, pl.DataType]] = {
     "topic_prefix": pl.String(),
-    "expected_delay_level": pl.Int32(),
-    "delay_ms": pl.Int64(),
-    "why": pl.String(),
+    **columns("expected_delay_level", "delay_ms", "why"),
 }
 # Clocks of hosts differ a little, and the broker stores the message only after the request was sent.
 EARLY_MS: Final = 1_000
@@ -88,7 +89,7 @@ def retried_message(
 
     ``send_back``, ``subscription_group``, ``topic_config``, ``broker``, ``snapshot`` and ``lock`` are rows of silver
     tables. Of all shards, ``deliveries`` are those of sent_back.retry_deliveries, ``first`` those of
-    counted_retries.first_places, ``second`` those of second_tries.py, ``ends`` those of queue_ends.py. ``silent`` has
+    counted_retries.first_places, ``second`` those of sent_back.py, ``ends`` those of queue_ends.py. ``silent`` has
     the consumer_group of groups whose listeners send nothing back. ``until`` is the end of the recording, None if not
     known.
     """
@@ -96,9 +97,7 @@ def retried_message(
     described = _with_descriptions(_with_group(sent, subscription_group), broker)
     locked = with_unexpired_locks(described, lock)
     placed = with_counted_retries(locked, first)
-    cases = placed.select(CASE).unique()
-    expected = pl.DataFrame([expected_of(case) for case in cases.iter_rows(named=True)], EXPECTED, orient="row")
-    known = placed.join(pl.concat([cases, expected], how="horizontal"), CASE, how="left", nulls_equal=True)
+    known = with_law(placed, CASE, EXPECTED, lambda *case: expected_of(dict(zip(CASE, case, strict=True))))
     due = known.with_columns(
         (pl.col("topic_prefix") + pl.col("consumer_group")).alias("expected_topic"),
         (pl.col("sent_ts") + pl.duration(milliseconds="delay_ms")).alias("due_ts"),
@@ -250,7 +249,7 @@ def _judged(rows: pl.DataFrame, until: dt.datetime | None) -> pl.DataFrame:
     )
     least = pl.min_horizontal(late_ms, stored_late_ms)
     timed = rows.with_columns(
-        pl.when(~pl.col("unclear")).then(pl.col("stored_ts", "delivered_ts")).name.keep(),
+        pl.when(~pl.col("unclear")).then(pl.col("stored_ts", "delivered_ts")).name.keep()
     ).with_columns(
         (least / 1000).round(3).alias("late_s"),
         ((pl.col("delivered_ts") - pl.col("stored_ts")).dt.total_milliseconds() / 1000).round(3).alias("waited_s"),
@@ -271,31 +270,27 @@ def _judged(rows: pl.DataFrame, until: dt.datetime | None) -> pl.DataFrame:
     early = is_back & (pl.col("most_ms") < -EARLY_MS)
     seconds = pl.col("late_s").abs().round(1)
     missed = pl.format("{}; it did not come, and other retries came up to {} s later", why, (missed_ms / 1000).round(1))
-    verdicts = (
-        (refused, "undetermined", pl.format("the broker refused the message (code {})", "response_code")),
-        (pl.col("topic_prefix").is_null(), "undetermined", why),
-        (pl.col("unclear"), "undetermined", pl.lit("not every request that sent this message back was recorded")),
-        (is_dead & is_back, "differ", pl.format("{}: a dead letter; but the message came back", why)),
-        (is_dead & (pl.col("growth") >= pl.col("letters")), "agree", why),
-        (is_unstored, "differ", pl.format("{}: a dead letter; but the end of the dead letter queue did not rise", why)),
-        (is_dead & (pl.col("growth") > 0), "undetermined", fewer),
-        (is_dead, "undetermined", pl.format("{}; whether the dead letter queue grew then is not known", why)),
-        (by_listener & ~is_back, "undetermined", pl.lit("neither the request nor a retry of the message was recorded")),
-        (~is_back & (again_ms <= LATE_MS), "agree", pl.format("{}; then it was sent back again", why)),
-        (is_missed, "differ", missed),
-        (~is_back & after_end, "undetermined", pl.format("{}: due after the end of the recording", why)),
-        (~is_back, "undetermined", pl.format("{}: no consume log shows it", why)),
-        (by_listener & (early | pl.col("is_late")), "undetermined", pl.lit("the requested delay level is not known")),
-        (early, "differ", pl.format("{}; it came {} s before its time", why, seconds)),
-        (pl.col("is_late"), "differ", pl.format("{}; the broker stored it {} s late", why, seconds)),
+    verdict = decided(
+        (refused, UNDETERMINED, pl.format("the broker refused the message (code {})", "response_code")),
+        (pl.col("topic_prefix").is_null(), UNDETERMINED, why),
+        (pl.col("unclear"), UNDETERMINED, "not every request that sent this message back was recorded"),
+        (is_dead & is_back, DIFFER, pl.format("{}: a dead letter; but the message came back", why)),
+        (is_dead & (pl.col("growth") >= pl.col("letters")), AGREE, why),
+        (is_unstored, DIFFER, pl.format("{}: a dead letter; but the end of the dead letter queue did not rise", why)),
+        (is_dead & (pl.col("growth") > 0), UNDETERMINED, fewer),
+        (is_dead, UNDETERMINED, pl.format("{}; whether the dead letter queue grew then is not known", why)),
+        (by_listener & ~is_back, UNDETERMINED, "neither the request nor a retry of the message was recorded"),
+        (~is_back & (again_ms <= LATE_MS), AGREE, pl.format("{}; then it was sent back again", why)),
+        (is_missed, DIFFER, missed),
+        (~is_back & after_end, UNDETERMINED, pl.format("{}: due after the end of the recording", why)),
+        (~is_back, UNDETERMINED, pl.format("{}: no consume log shows it", why)),
+        (by_listener & (early | pl.col("is_late")), UNDETERMINED, "the requested delay level is not known"),
+        (early, DIFFER, pl.format("{}; it came {} s before its time", why, seconds)),
+        (pl.col("is_late"), DIFFER, pl.format("{}; the broker stored it {} s late", why, seconds)),
+        otherwise=(AGREE, why),
     )
-    judgement, reason = pl.lit("agree"), why
-    for condition, verdict, words in reversed(verdicts):
-        matches = condition.fill_null(value=False)
-        judgement = pl.when(matches).then(pl.lit(verdict)).otherwise(judgement)
-        reason = pl.when(matches).then(words).otherwise(reason)
-    decided = timed.with_columns(judgement.alias("judgement"), reason.alias("reason"))
+    judged = timed.with_columns(**verdict)
     overdue_s = (missed_ms / 1000).round(3)
-    return decided.with_columns(
+    return judged.with_columns(
         pl.when((pl.col("judgement") == "differ") & ~is_back).then(overdue_s).otherwise("late_s").alias("late_s")
     )

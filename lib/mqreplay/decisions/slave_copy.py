@@ -17,6 +17,9 @@ import polars as pl
 
 from mqreplay.core.slave_synchronize import schedule, staleness_max, sync_delay_offset, synchronized_parts
 from mqreplay.core.version import BROKER_4, BROKER_5
+from mqreplay.decisions.decision import VERDICT_WORDS, Decision, by_name
+from mqreplay.decisions.verdict import AGREE, DIFFER, UNDETERMINED, decided
+from mqreplay.decode.recording.advice import Need
 from mqreplay.evidence.brokers.broker_descriptions import elects_master, major_version
 from mqreplay.evidence.brokers.slave_configs import (
     GROUP_VALUES,
@@ -26,17 +29,18 @@ from mqreplay.evidence.brokers.slave_configs import (
     config_states,
     signs_of_life,
 )
-from mqreplay.evidence.time_spans import INSTANT
+from mqreplay.evidence.frames import instant_of, ms, with_flag
+from mqreplay.evidence.intervals import INSTANT, with_state
+from mqreplay.words.keys import BROKER
 
-BROKER: Final = ("broker_name", "broker_id")
-COPY: Final = ("source_name", "ts")
+COPY_KEY: Final = ("source_name", "ts")
 COLUMNS: Final = (
     *("day", "broker_name", "broker_id", "part", "ts", "source_name", "master_ts", "allowed_ms"),
     *("differing", "names", "judgement", "reason", "source_digest"),
 )
 PARTS: Final = {part: part for part in synchronized_parts()}
-TOPICS, DELAYS, GROUPS = PARTS["topicConfig"], PARTS["delayOffset"], PARTS["subscriptionGroupConfig"]
-FILE_NAMES: Final = {TOPICS: "topics.json", DELAYS: "delayOffset.json", GROUPS: "subscriptionGroup.json"}
+TOPIC_PART, DELAY_PART, GROUP_PART = PARTS["topicConfig"], PARTS["delayOffset"], PARTS["subscriptionGroupConfig"]
+FILE_NAMES: Final = {TOPIC_PART: "topics.json", DELAY_PART: "delayOffset.json", GROUP_PART: "subscriptionGroup.json"}
 DELAY_VALUES: Final = {"offset": "offset"}
 SLACK: Final = 5_000  # ms: requests of a turn may take 3 s each, and the two copies have different clocks
 SIGNS_EACH: Final = 30  # seconds: recorders poll more often, and most restarts take longer
@@ -48,7 +52,7 @@ LACKS: Final = "the slave lacks entries, or has values, that the master had long
 NO_MASTER: Final = "the recording has no copy of the master's file up to this time"
 BETWEEN: Final = "the master's or the slave's file changed shortly before, between two recorded copies"
 AT_START: Final = "a slave of 4.9 answers polls by the delay offsets that it read when it started"
-STOPPED: Final = "the slave or its master did not answer all the time before, or had just started"
+COPY_INTERRUPTED: Final = "the slave or its master did not answer all the time before, or had just started"
 
 
 def slave_copy(
@@ -66,18 +70,22 @@ def slave_copy(
     """
     allowed = _allowed(snapshot, broker)
     of_part = {
-        TOPICS: (compared_topics(topic_config), topic_config, ("topic", TOPIC_VALUES)),
-        DELAYS: (delay_offset, delay_offset, ("delay_level", DELAY_VALUES)),
-        GROUPS: (compared_groups(subscription_group), subscription_group, ("consumer_group", GROUP_VALUES)),
+        TOPIC_PART: (compared_topics(topic_config), topic_config, ("topic", TOPIC_VALUES)),
+        DELAY_PART: (delay_offset, delay_offset, ("delay_level", DELAY_VALUES)),
+        GROUP_PART: (compared_groups(subscription_group), subscription_group, ("consumer_group", GROUP_VALUES)),
     }
     judged = []
     for part, (compared, every, of) in of_part.items():
         is_file = (pl.col("file_name") == FILE_NAMES[part]) & pl.col("broker_id").is_not_null()
-        files = snapshot.filter(is_file).select("day", *BROKER, *COPY, "source_digest").unique([*COPY], keep="first")
+        files = (
+            snapshot.filter(is_file)
+            .select("day", *BROKER, *COPY_KEY, "source_digest")
+            .unique([*COPY_KEY], keep="first")
+        )
         # A file without entries has no row in its table.
         seen = pl.concat([each.select("source_name", *BROKER, "ts") for each in (every, files)])
         copies = files.filter(pl.col("broker_id") > 0).join(allowed, BROKER)
-        of_master = files.filter(pl.col("broker_id") == 0).select("broker_name", _ms("ts").alias("copied"))
+        of_master = files.filter(pl.col("broker_id") == 0).select("broker_name", ms("ts").alias("copied"))
         found = _with_entries(copies, _entries(config_states(compared, seen, of), copies, of_master, of))
         judged.append(_with_master(found, of_master).with_columns(pl.lit(part).alias("part")))
     rows = _with_life(pl.concat(judged), signs_of_life(broker_runtime, snapshot, SIGNS_EACH), broker_runtime)
@@ -87,10 +95,6 @@ def slave_copy(
 def stored_rows(judged: pl.DataFrame) -> pl.DataFrame:
     """Return the rows that gold.slave_copy keeps: all but copies that agree."""
     return judged.filter(pl.col("judgement") != "agree")
-
-
-def _ms(name: str) -> pl.Expr:
-    return pl.col(name).dt.epoch("ms")
 
 
 def _allowed(snapshot: pl.DataFrame, broker: pl.DataFrame) -> pl.DataFrame:
@@ -126,7 +130,7 @@ def _entries(
     steady: 5.x removes and writes the entries of a turn one after the other, and a copy may have a part of them.
     """
     name, values = of
-    now = _ms("ts")
+    now = ms("ts")
     known = states.filter(pl.col("broker_id") == 0)
     if values is DELAY_VALUES:
         following = pl.col("offset").shift(-1).over("source_name", name, order_by="since")
@@ -134,7 +138,7 @@ def _entries(
     master = _states_of_master(known, of_master, name)
     timed = states.filter(pl.col("broker_id") > 0).join(copies.select(*BROKER, "allowed_ms").unique(), BROKER)
     slave = timed.with_columns(
-        _ms("since").alias("own_from"), _ms("until").fill_null(EVER).alias("own_to")
+        ms("since").alias("own_from"), ms("until").fill_null(EVER).alias("own_to")
     ).with_row_index("state")
     if values is DELAY_VALUES:
         width, longest = BUCKET, staleness_max(BROKER_5) + SLACK
@@ -161,7 +165,7 @@ def _entries(
     long_before = now - pl.col("allowed_ms")
     fresh = pl.col("same") & (pl.col("may_from") < now) & (pl.col("fresh_to") >= now)
     steady = ~pl.col("same") & (pl.col("held_from") <= long_before) & lasts & (pl.col("own_from") <= long_before)
-    each = at.group_by(*COPY, pl.col(name).cast(pl.String).alias("name")).agg(
+    each = at.group_by(*COPY_KEY, pl.col(name).cast(pl.String).alias("name")).agg(
         fresh.any().alias("fresh"), steady.any().alias("steady")
     )
     return each.filter(~pl.col("fresh")).drop("fresh")
@@ -186,19 +190,11 @@ def _states_of_master(states: pl.DataFrame, of_master: pl.DataFrame, name: str) 
     before = states.group_by("broker_name", name).agg(pl.col("since").min().alias("until"))
     absent = before.with_columns(pl.lit(value=False).alias("is_there"), pl.lit(None, INSTANT).alias("since"))
     every = pl.concat([states, absent], how="diagonal_relaxed").with_columns(
-        _ms("since").fill_null(NEVER).alias("held_from"), _ms("until").fill_null(EVER).alias("held_to")
+        ms("since").fill_null(NEVER).alias("held_from"), ms("until").fill_null(EVER).alias("held_to")
     )
     for bound, column in (("held_from", "may_from"), ("held_to", "surely_to")):
         known = of_master.select("broker_name", "copied", pl.col("copied").alias(column)).sort("copied")
-        every = every.sort(bound).join_asof(
-            known,
-            left_on=bound,
-            right_on="copied",
-            by="broker_name",
-            allow_exact_matches=False,
-            coalesce=True,
-            check_sortedness=False,
-        )
+        every = with_state(every, known, "broker_name", bound, "copied", exact=False)
     open_end = pl.when(pl.col("held_to") == EVER).then(EVER).otherwise(pl.col("surely_to").fill_null(NEVER))
     kept = every.with_columns(pl.col("may_from").fill_null(NEVER - 1), open_end.alias("surely_to"))
     return kept.drop("source_name", "broker_id", "since", "until", "copied", strict=False)
@@ -207,23 +203,19 @@ def _states_of_master(states: pl.DataFrame, of_master: pl.DataFrame, name: str) 
 def _with_entries(copies: pl.DataFrame, entries: pl.DataFrame) -> pl.DataFrame:
     """Add differing, the number of entries that differ for certain, names, the first of them, and unclear."""
     steady = pl.col("name").filter("steady")
-    counted = entries.group_by(COPY).agg(
+    counted = entries.group_by(COPY_KEY).agg(
         steady.len().cast(pl.Int64).alias("differing"),
         steady.sort().head(NAMES_KEPT).alias("names"),
         (pl.len() - steady.len()).cast(pl.Int64).alias("unclear"),
     )
-    joined = copies.join(counted, COPY, how="left")
+    joined = copies.join(counted, COPY_KEY, how="left")
     return joined.with_columns(pl.col("differing", "unclear").fill_null(0))
 
 
 def _with_master(copies: pl.DataFrame, of_master: pl.DataFrame) -> pl.DataFrame:
     """Add master_ts, the last copy of the master's file up to each copy."""
-    known = of_master.with_columns(pl.from_epoch("copied", "ms").dt.replace_time_zone("UTC").cast(INSTANT)).sort(
-        "copied"
-    )
-    joined = copies.sort("ts").join_asof(
-        known, left_on="ts", right_on="copied", by="broker_name", coalesce=False, check_sortedness=False
-    )
+    known = of_master.with_columns(instant_of("copied")).sort("copied")
+    joined = with_state(copies, known, "broker_name", "ts", "copied")
     return joined.rename({"copied": "master_ts"})
 
 
@@ -234,28 +226,39 @@ def _with_life(copies: pl.DataFrame, lives: pl.DataFrame, broker_runtime: pl.Dat
     found = copies
     for alias, broker_id in (("slave_alive", pl.col("broker_id")), ("master_alive", pl.lit(0, pl.Int64))):
         one = copies.select(
-            *COPY, "part", "broker_name", broker_id.alias("broker_id"), (pl.col("ts") - needed).alias("from")
+            *COPY_KEY, "part", "broker_name", broker_id.alias("broker_id"), (pl.col("ts") - needed).alias("from")
         )
         lived = one.join(lives, BROKER).filter((pl.col("since") <= pl.col("from")) & (pl.col("until") >= pl.col("ts")))
         began = one.join(booted, BROKER)
         began = began.filter((pl.col("boot_ts") > pl.col("from")) & (pl.col("boot_ts") <= pl.col("ts")))
-        key = [*COPY, "part"]
+        key = [*COPY_KEY, "part"]
         alive = lived.select(key).unique().join(began.select(key).unique(), key, how="anti")
-        found = found.join(alive.with_columns(pl.lit(value=True).alias(alias)), key, how="left")
-    return found.with_columns((pl.col("slave_alive") & pl.col("master_alive")).fill_null(value=False).alias("alive"))
+        found = with_flag(found, alive, key, alias)
+    return found.with_columns((pl.col("slave_alive") & pl.col("master_alive")).alias("alive"))
 
 
 def _judged(copies: pl.DataFrame) -> pl.DataFrame:
     has_master, differs = pl.col("master_ts").is_not_null(), pl.col("differing") > 0
-    cases = (
-        (~has_master, "undetermined", NO_MASTER),
-        (differs & (pl.col("part") == DELAYS) & ~pl.col("reads_delays"), "undetermined", AT_START),
-        (differs & pl.col("alive"), "differ", LACKS),
-        (differs, "undetermined", STOPPED),
-        (pl.col("unclear") > 0, "undetermined", BETWEEN),
+    verdict = decided(
+        (~has_master, UNDETERMINED, NO_MASTER),
+        (differs & (pl.col("part") == DELAY_PART) & ~pl.col("reads_delays"), UNDETERMINED, AT_START),
+        (differs & pl.col("alive"), DIFFER, LACKS),
+        (differs, UNDETERMINED, COPY_INTERRUPTED),
+        (pl.col("unclear") > 0, UNDETERMINED, BETWEEN),
+        otherwise=(AGREE, HAD),
     )
-    judgement, reason = pl.lit("agree"), pl.lit(HAD)
-    for when, verdict, words in reversed(cases):
-        judgement = pl.when(when).then(pl.lit(verdict)).otherwise(judgement)
-        reason = pl.when(when).then(pl.lit(words)).otherwise(reason)
-    return copies.with_columns(judgement.alias("judgement"), reason.alias("reason"))
+    return copies.with_columns(**verdict)
+
+
+SLAVE_COPY: Final = Decision(
+    table="gold.slave_copy",
+    instant="ts",
+    one="copy of a slave",
+    many="copies of slaves",
+    importance=16,
+    phrases=("{part} of slave {broker_id} of {broker_name}", "{differing} entries differ", VERDICT_WORDS),
+    needs=(Need("topics"), Need("subscription_groups"), Need("broker_runtime")),
+    rows=by_name(stored_rows, judged="judged_copies"),
+    steps={"judged_copies": by_name(slave_copy, snapshot="raw_snapshot")},
+    counted="judged_copies",
+)

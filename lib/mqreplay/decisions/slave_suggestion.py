@@ -8,13 +8,18 @@ give the same suggestion, it is determined; otherwise it is undetermined.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 import polars as pl
 
 from mqreplay.core.topic_route import MASTER_ID
-from mqreplay.evidence.arrays.saturating import less
+from mqreplay.decisions.decision import QUEUE_WORDS, Decision
+from mqreplay.decisions.verdict import AGREE, DIFFER, UNDETERMINED, doubted
+from mqreplay.decode.recording.advice import Need
+from mqreplay.evidence.arrays.frame_arrays import less
 from mqreplay.evidence.brokers.broker_descriptions import STORE_PLUG_IN, with_descriptions
 from mqreplay.evidence.brokers.log_marks import with_marks
+from mqreplay.evidence.frames import first_of
 
 FOUND, NOT_FOUND, RETRY_IMMEDIATELY = 0, 19, 20  # ResponseCode of PULL_MESSAGE
 NEEDED = (
@@ -87,37 +92,18 @@ def judge(bounded: pl.DataFrame) -> pl.DataFrame:
     """Return the pulls with the bounds of diff, the suggestion by the rule at both, judgement and reason."""
     memory, slow, expected = pl.col("memory"), pl.col("slow"), pl.col("expected_suggest")
     has_read, compares_all = pl.col("has_read"), pl.col("compares_all")
-    diff_min = pl.when(has_read).then(less("log_end_min", "place_max")).when(compares_all).then(pl.col("log_end_min"))
-    diff_max = (
-        pl.when(has_read)
-        .then(less("log_end_max", pl.col("place_min").fill_null(0)))
-        .when(compares_all)
-        .then(pl.col("log_end_max"))
-    )
-    is_slow = (
-        pl.when(~pl.col("compares"))
-        .then(False)
-        .when(pl.col("diff_min") > memory)
-        .then(True)
-        .when(pl.col("diff_max") <= memory)
-        .then(False)
-    )
-    suggestion = (
-        pl.when(slow)
-        .then(pl.col("if_slow"))
-        .when(~slow)
-        .then(pl.col("if_not"))
-        .when(pl.col("if_slow") == pl.col("if_not"))
-        .then(pl.col("if_slow"))
-    )
-    agreement = (
-        pl.when(expected.is_null())
-        .then(pl.lit("undetermined"))
-        .when(expected == pl.col("suggest_which_broker_id"))
-        .then(pl.lit("agree"))
-        .when(pl.col("has_store_plug_in") | _may_be_in_container())
-        .then(pl.lit("undetermined"))
-        .otherwise(pl.lit("differ"))
+    read_min, read_max = less("log_end_min", "place_max"), less("log_end_max", pl.col("place_min").fill_null(0))
+    diff_min = first_of((has_read, read_min), (compares_all, pl.col("log_end_min")))
+    diff_max = first_of((has_read, read_max), (compares_all, pl.col("log_end_max")))
+    compares, is_near = pl.col("compares"), pl.col("diff_max") <= memory
+    is_slow = first_of((~compares, False), (pl.col("diff_min") > memory, True), (is_near, False))
+    if_slow, if_not = pl.col("if_slow"), pl.col("if_not")
+    suggestion = first_of((slow, if_slow), (~slow, if_not), (if_slow == if_not, if_slow))
+    agreement = first_of(
+        (expected.is_null(), UNDETERMINED),
+        (expected == pl.col("suggest_which_broker_id"), AGREE),
+        (pl.col("has_store_plug_in") | _may_be_in_container(), UNDETERMINED),
+        otherwise=DIFFER,
     )
     return (
         bounded.with_columns(_has_read().alias("has_read"), _compares_all().alias("compares_all"))
@@ -149,15 +135,7 @@ def _has_read() -> pl.Expr:
     code, remark = pl.col("response_code"), pl.col("remark")
     read = remark.is_in(["FOUND", "NO_MATCHED_MESSAGE", "MESSAGE_WAS_REMOVING"]) | (code == FOUND)
     none_read = remark.str.contains("^(OFFSET_|NO_ME|NO_MATCHED_L)")
-    return (
-        pl.when(read)
-        .then(True)
-        .when(none_read)
-        .then(False)
-        .when(code == RETRY_IMMEDIATELY)
-        .then(_in_range())
-        .otherwise(False)
-    )
+    return first_of((read, True), (none_read, False), (code == RETRY_IMMEDIATELY, _in_range()), otherwise=False)
 
 
 def _compares_all() -> pl.Expr:
@@ -177,43 +155,48 @@ def _reason() -> pl.Expr:
         "memory",
     )
     by_plug_in = pl.col("has_store_plug_in") & (expected != pl.col("suggest_which_broker_id"))
-    return (
-        pl.when(by_plug_in)
-        .then(pl.lit(STORE_PLUG_IN))
-        .when(_may_be_in_container() & (expected != MASTER_ID))
-        .then(pl.lit(CONTAINER))
-        .when(~pl.col("has_broker"))
-        .then(pl.lit("brokers.json does not describe this broker"))
-        .when(pl.col("slave_read_enable").is_null())
-        .then(pl.lit("brokers.json lacks slaveReadEnable of this broker"))
-        .when(~pl.col("has_group"))
-        .then(pl.lit("no subscriptionGroup.json of this broker has the group"))
-        .when(pl.col("memory").is_null() & is_open)
-        .then(pl.lit("the broker's memory or ratio is not known"))
-        .when(~pl.col("slave_read_enable"))
-        .then(pl.lit("slaveReadEnable is false, so the broker always suggests the master"))
-        .when(pl.col("in_container") & pl.col("since_5"))
-        .then(pl.lit("the broker runs in a container, so it always suggests the master"))
-        .when(slow.is_null() & is_open)
-        .then(bounds)
-        .when(is_open)
-        .then(pl.lit(ACTING))
-        .when(slow.is_null())
-        .then(pl.lit("the group's settings name the same broker for slow and other reads"))
-        .when(~pl.col("compares"))
-        .then(pl.lit("the offset is outside the queue: nothing was read, so the read is not slow"))
-        .when(slow)
-        .then(pl.format("slow: {}", bounds))
-        .otherwise(pl.format("not slow: {}", bounds))
+    return first_of(
+        (by_plug_in, STORE_PLUG_IN),
+        (_may_be_in_container() & (expected != MASTER_ID), CONTAINER),
+        (~pl.col("has_broker"), "brokers.json does not describe this broker"),
+        (pl.col("slave_read_enable").is_null(), "brokers.json lacks slaveReadEnable of this broker"),
+        (~pl.col("has_group"), "no subscriptionGroup.json of this broker has the group"),
+        (pl.col("memory").is_null() & is_open, "the broker's memory or ratio is not known"),
+        (~pl.col("slave_read_enable"), "slaveReadEnable is false, so the broker always suggests the master"),
+        (
+            pl.col("in_container") & pl.col("since_5"),
+            "the broker runs in a container, so it always suggests the master",
+        ),
+        (slow.is_null() & is_open, bounds),
+        (is_open, ACTING),
+        (slow.is_null(), "the group's settings name the same broker for slow and other reads"),
+        (~pl.col("compares"), "the offset is outside the queue: nothing was read, so the read is not slow"),
+        (slow, pl.format("slow: {}", bounds)),
+        otherwise=pl.format("not slow: {}", bounds),
     )
 
 
 def _without_skewed(judged: pl.DataFrame, is_skewed: pl.Expr) -> pl.DataFrame:
     """Return the rows; decisions by the end of the commit log are undetermined for skewed clients."""
-    decided = is_skewed & pl.col("diff_min").is_not_null()
+    by_end = is_skewed & pl.col("diff_min").is_not_null()
     return judged.with_columns(
         pl.when(~is_skewed).then(pl.col("diff_min", "diff_max")),
-        pl.when(~decided).then(pl.col("expected_suggest")),
-        pl.when(decided).then(pl.lit("undetermined")).otherwise(pl.col("judgement")).alias("judgement"),
-        pl.when(decided).then(pl.lit(SKEWED)).otherwise(pl.col("reason")).alias("reason"),
+        pl.when(~by_end).then(pl.col("expected_suggest")),
+        **doubted(by_end, SKEWED),
     )
+
+
+SLAVE_SUGGESTION: Final = Decision(
+    table="gold.slave_suggestion",
+    instant="request_ts",
+    one="slave suggestion",
+    many="slave suggestions",
+    importance=3,
+    phrases=(
+        QUEUE_WORDS,
+        "{diff_min:,} to {diff_max:,} bytes behind, memory {memory:,} bytes",
+        "suggested broker id {recorded_suggest}",
+        "expected {expected_suggest}",
+    ),
+    needs=(Need("pull_log"), Need("broker_runtime"), Need("brokers"), Need("subscription_groups")),
+)

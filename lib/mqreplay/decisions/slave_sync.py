@@ -11,8 +11,10 @@ from typing import Final
 
 import polars as pl
 
+from mqreplay.decisions.decision import VERDICT_WORDS, Decision, by_name
+from mqreplay.decisions.verdict import judged
 from mqreplay.evidence.brokers.broker_descriptions import major_version, valid_at
-from mqreplay.evidence.brokers.described_stores import described_stores, settings_of
+from mqreplay.evidence.brokers.commit_logs import described_stores, settings_of
 from mqreplay.evidence.brokers.slave_reports import slave_connections
 
 COLUMNS: Final = (
@@ -37,18 +39,18 @@ def slave_sync(ha_status: pl.DataFrame, broker: pl.DataFrame, broker_runtime: pl
     )
     reported = valid_at(slave_connections(ha_status), settings, "ts")
     expected = in_sync_by_gap(pl.col("master_end"), pl.col("confirmed_offset"), pl.col("max_gap_bytes"))
-    cases = (
-        (pl.col("max_gap_bytes").is_null(), "undetermined", NO_SETTINGS),
-        (pl.col("by_controller"), "undetermined", OF_CONTROLLER),
-        (expected == pl.col("in_sync"), "agree", AS_RULED),
-        (pl.col("in_sync"), "undetermined", CONFIRMED_MEANWHILE),
+    verdict = judged(
+        expected,
+        pl.col("in_sync"),
+        open=[
+            (pl.col("max_gap_bytes").is_null(), NO_SETTINGS),
+            ("by_controller", OF_CONTROLLER),
+            (~expected & pl.col("in_sync"), CONFIRMED_MEANWHILE),
+        ],
+        agree=AS_RULED,
+        differ=NOT_AS_RULED,
     )
-    judgement, reason = pl.lit("differ"), pl.lit(NOT_AS_RULED)
-    for when, verdict, words in reversed(cases):
-        judgement = pl.when(when).then(pl.lit(verdict)).otherwise(judgement)
-        reason = pl.when(when).then(pl.lit(words)).otherwise(reason)
-    judged = reported.with_columns(judgement.alias("judgement"), reason.alias("reason"))
-    rows = pl.concat([judged.select(COLUMNS), _without_report(broker_runtime, ha_status)])
+    rows = pl.concat([reported.with_columns(**verdict).select(COLUMNS), _without_report(broker_runtime, ha_status)])
     return rows.sort("ts", "broker_name", "connection")
 
 
@@ -74,3 +76,18 @@ def _without_report(broker_runtime: pl.DataFrame, ha_status: pl.DataFrame) -> pl
         "reason": pl.lit(NO_REPORT),
     } | {name: pl.lit(None, pl.Int64) for name in ("confirmed_offset", "behind_bytes", "max_gap_bytes")}
     return last.select([known.get(name, pl.col(name)).alias(name) for name in COLUMNS])
+
+
+SLAVE_SYNC: Final = Decision(
+    table="gold.slave_sync",
+    instant="ts",
+    one="state of a slave by its master",
+    many="states of slaves by their masters",
+    importance=18,
+    phrases=(
+        "slave {slave_addr}",
+        "{behind_bytes:,} bytes not confirmed, {max_gap_bytes:,} allowed in sync",
+        VERDICT_WORDS,
+    ),
+    rows=by_name(slave_sync),
+)

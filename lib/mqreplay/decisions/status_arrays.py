@@ -17,20 +17,19 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from mqreplay.core.burrow import INTERVALS, STATUSES
-from mqreplay.core.status_windows import ENDS_MS, LEAST_ENDS
+from mqreplay.core.status_windows import ENDS_MS, INTERVALS, LEAST_ENDS, STATUSES
 
 Ints: TypeAlias = npt.NDArray[np.int64]
 Floats: TypeAlias = npt.NDArray[np.float64]
 Mask: TypeAlias = npt.NDArray[np.bool_]
 
 # Numbers from LIMIT on are not supported: below it differences are exact as doubles, and a row and a number fit one
-# integer that sorts by both, for at most MOST_ROWS rows.
+# integer that sorts by both, for at most MOST_NUMBERED rows.
 LIMIT = 1 << 44
 _NUMBER_BITS = 45
-MOST_ROWS = 1 << (63 - _NUMBER_BITS)
+MOST_NUMBERED = 1 << (63 - _NUMBER_BITS)
 
-UNKNOWN = -1
+UNKNOWN_LAG = -1
 _OK, _WARN, _STOP, _STALL, _REWIND = map(STATUSES.index, ("OK", "WARN", "STOP", "STALL", "REWIND"))
 
 
@@ -66,7 +65,7 @@ class Lists:
 class Windows(NamedTuple):
     """The fields of WindowStatus for each window; those of row r start at ``bounds[r]``.
 
-    ``status``: its place among STATUSES, or UNKNOWN; ``lag`` UNKNOWN and ``time_lag_ms`` NaN if not known.
+    ``status``: its place among STATUSES, or UNKNOWN_LAG; ``lag`` UNKNOWN_LAG and ``time_lag_ms`` NaN if not known.
     """
 
     bounds: Ints
@@ -111,10 +110,10 @@ def windows(commits: Lists, heads: Lists, length: Ints, until: Ints) -> Windows:
     before[firsts] = commits.bounds[row[firsts]]
     offset = commits.offset[last]
     lag = _lags(heads, row, seen, offset)
-    known = lag != UNKNOWN
+    known = lag != UNKNOWN_LAG
 
     first, verdict = _verdicts(commits, heads)
-    status = np.where(known, verdict[last], UNKNOWN)
+    status = np.where(known, verdict[last], UNKNOWN_LAG)
     silent = now // 1000 * 1000 - commits.ts[last] > commits.ts[last] - commits.ts[first[last]]
     (asked,) = np.nonzero(silent & known)
     stopped = np.ones(len(asked), dtype=bool)
@@ -128,8 +127,8 @@ def windows(commits: Lists, heads: Lists, length: Ints, until: Ints) -> Windows:
 
 
 def _lags(heads: Lists, row: Ints, seen: Ints, offset: Ints) -> Ints:
-    """Return messages from these offsets to the last end before the place ``seen``; UNKNOWN if there is none."""
-    lag = np.full(len(row), UNKNOWN)
+    """Return messages from these offsets to the last end before the place ``seen``; UNKNOWN_LAG if there is none."""
+    lag = np.full(len(row), UNKNOWN_LAG)
     known = seen > heads.bounds[row]
     lag[known] = np.maximum(0, heads.offset[seen[known] - 1] - offset[known])
     return lag
@@ -151,7 +150,7 @@ def _verdicts(commits: Lists, heads: Lists) -> tuple[Ints, Ints]:
     # Unknown lags are a queue's first ones: none is between two known ones, and none of them is a decrease.
     fell = lately(np.diff(lag, prepend=lag[:1]) < 0) > first
     verdict = np.where(moved, np.where(fell, _OK, _WARN), _STALL)
-    verdict[(lag[first] == UNKNOWN) & (verdict != _OK)] = UNKNOWN
+    verdict[(lag[first] == UNKNOWN_LAG) & (verdict != _OK)] = UNKNOWN_LAG
     verdict[lately(lag == 0) >= first] = _OK
     verdict[_rewound(commits.offset, step < 0, first)] = _REWIND
     return first, verdict

@@ -17,13 +17,22 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from mqreplay.core import status_windows as law
-from mqreplay.core.burrow import STATUSES
-from mqreplay.decisions.status_arrays import LIMIT, MOST_ROWS, UNKNOWN, Ints, Lists, Mask, Windows, first_windows, sums
+from mqreplay.core.status_windows import STATUSES
+from mqreplay.decisions.status_arrays import (
+    LIMIT,
+    MOST_NUMBERED,
+    UNKNOWN_LAG,
+    Ints,
+    Lists,
+    Mask,
+    Windows,
+    first_windows,
+    sums,
+)
 from mqreplay.decisions.status_arrays import windows as windows_of
-from mqreplay.evidence.arrays.frame_arrays import Numbers
-from mqreplay.evidence.arrays.keys import KEY
-from mqreplay.evidence.arrays.sorted_runs import lasts, runs, spread, starts
-from mqreplay.evidence.offsets.queue_events import COMMIT, QueueEvents
+from mqreplay.evidence.arrays.frame_arrays import Numbers, lasts, runs, spread, starts
+from mqreplay.evidence.offsets.queue_events import COMMIT_ROW, QueueEvents
+from mqreplay.words.keys import GROUP_QUEUE
 
 WINDOWS = pa.list_(
     pa.field(
@@ -42,7 +51,7 @@ WINDOWS = pa.list_(
 )
 # Commits, ends and windows processed together: a size that fits a processor's cache is fastest.
 PIECE = 1 << 17
-assert PIECE <= MOST_ROWS
+assert PIECE <= MOST_NUMBERED
 
 
 def windows(events: QueueEvents, window_s: int, until_ms: int) -> pa.Table:
@@ -66,8 +75,8 @@ def windows(events: QueueEvents, window_s: int, until_ms: int) -> pa.Table:
     until = pa.array(np.full(len(own), until_ms, np.int64))
     bounds = np.append(first, len(rows))
     found = status_windows_arrow(_list_column(bounds, ts), _list_column(bounds, offset), *heads, length, until)
-    source = pa.array(np.where(events.what[own] == COMMIT, "offset_commit", "offset_change"))
-    return events.table(own, KEY, source=source, w=found)
+    source = pa.array(np.where(events.what[own] == COMMIT_ROW, "offset_commit", "offset_change"))
+    return events.table(own, GROUP_QUEUE, source=source, w=found)
 
 
 def _heads(events: QueueEvents, queue: Numbers) -> tuple[pa.Array, pa.Array]:
@@ -179,11 +188,11 @@ def _lists(ts: pa.Array, offset: pa.Array) -> Lists:
 
 
 def _windows_column(found: Windows) -> pa.Array:
-    statuses = pa.array(STATUSES).take(pa.array(found.status, mask=found.status == UNKNOWN))
+    statuses = pa.array(STATUSES).take(pa.array(found.status, mask=found.status == UNKNOWN_LAG))
     fields = [
         pa.array(found.end),
         statuses,
-        pa.array(found.lag, mask=found.lag == UNKNOWN),
+        pa.array(found.lag, mask=found.lag == UNKNOWN_LAG),
         pa.array(found.time_lag_ms, mask=np.isnan(found.time_lag_ms)),
         pa.array(found.commits.astype(np.int32)),
         pa.array(found.committed_offset),

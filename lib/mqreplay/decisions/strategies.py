@@ -15,7 +15,7 @@ from typing import Any
 
 from mqreplay.core import allocation
 from mqreplay.core.message_queue import MessageQueue
-from mqreplay.errors import SettingsLacking
+from mqreplay.words.errors import SettingsLacking
 
 GroupSettings = Mapping[str, Any]
 Allocate = Callable[

@@ -14,13 +14,14 @@ import polars as pl
 from mqreplay.decisions.allocation import JUDGED, verdicts
 from mqreplay.decisions.strategies import GroupSettings
 from mqreplay.decisions.suppositions import FIRST, LAST, Supposition, supposed_rebalances
+from mqreplay.decisions.verdict import UNDETERMINED
+from mqreplay.evidence.frames import with_flag
+from mqreplay.words.keys import GROUP_QUEUE, MEMBER_TOPIC
 
-LISTS: Final = ("consumer_group", "topic", "cid_all", "mq_all")
-SHARE: Final = ["consumer_group", "topic", "client_id"]
-QUEUE: Final = ["consumer_group", "topic", "broker_name", "queue_id"]
+LIST_COLUMNS: Final = ("consumer_group", "topic", "cid_all", "mq_all")
 OWNERS: Final = ("before", "after_first", "after_last")
 COUNTED: Final = ["consumer_group", "topic", "outcome", "reason"]
-UNCHANGED, CHANGED, UNDETERMINED = "unchanged", "changed", "undetermined"
+UNCHANGED, CHANGED = "unchanged", "changed"
 KEPT, MOVED, MAY_MOVE, NEW, GONE, UNKNOWN = "kept", "moved", "may move", "new", "gone", "unknown"
 
 
@@ -46,7 +47,7 @@ def decided_again(
 
 
 def lists_seen(rebalance: pl.DataFrame) -> pl.DataFrame:
-    """Return the pairs of lists that members of each group and topic saw: LISTS, from_ts, to_ts, rebalances, members.
+    """Return the pairs of lists that members of a group saw: LIST_COLUMNS, from_ts, to_ts, rebalances, members.
 
     ``members``: client_id, strategy and source of those that are in the list and saw it. Rebalances without lists, or
     of a poll that cannot be judged (``lacking``), do not count.
@@ -56,7 +57,7 @@ def lists_seen(rebalance: pl.DataFrame) -> pl.DataFrame:
     each = known.with_columns(pl.col("cid_all").list.sort(), pl.col("mq_all").list.sort())
     member = pl.struct("client_id", "strategy", "source")
     each = each.sort("ts", "client_id")  # the last strategy of a member counts
-    return each.group_by(LISTS, maintain_order=True).agg(
+    return each.group_by(LIST_COLUMNS, maintain_order=True).agg(
         pl.col("ts").min().alias("from_ts"),
         pl.col("ts").max().alias("to_ts"),
         pl.len().cast(pl.Int64).alias("rebalances"),
@@ -79,8 +80,8 @@ def supposed_owners(
     for sorts, name in ((FIRST, "after_first"), (LAST, "after_last")):
         supposed = supposed_rebalances(rows, suppositions, sorts)
         after = _owners(supposed, groups, nodes).rename({"owners": name, "exists": f"exists_{name}"})
-        owners = owners.join(after, QUEUE, how="full", coalesce=True)
-    return owners.with_columns(_change().alias("change")).select(*QUEUE, *OWNERS, "change").sort(QUEUE)
+        owners = owners.join(after, GROUP_QUEUE, how="full", coalesce=True)
+    return owners.with_columns(_change().alias("change")).select(*GROUP_QUEUE, *OWNERS, "change").sort(GROUP_QUEUE)
 
 
 def idle_members(lists: pl.DataFrame, owners: pl.DataFrame, suppositions: Sequence[Supposition]) -> pl.DataFrame:
@@ -88,7 +89,7 @@ def idle_members(lists: pl.DataFrame, owners: pl.DataFrame, suppositions: Sequen
 
     ``owners`` are those of `supposed_owners`; idle is null if a share is not known.
     """
-    rows = lists.select(LISTS).with_columns(pl.lit(None, pl.String).alias("strategy"))
+    rows = lists.select(LIST_COLUMNS).with_columns(pl.lit(None, pl.String).alias("strategy"))
     by = ["consumer_group", "topic"]
     found = rows.select(by)
     for name, column, frame in (
@@ -133,16 +134,16 @@ def _change() -> pl.Expr:
 
 def _rebalances_of(lists: pl.DataFrame) -> pl.DataFrame:
     """Return one rebalance for each client of a list; one that was not recorded has the strategy of the others."""
-    known = lists.explode("members").unnest("members").select(*SHARE, "strategy", "source")
-    by_client = known.group_by(SHARE, maintain_order=True).agg(
+    known = lists.explode("members").unnest("members").select(*MEMBER_TOPIC, "strategy", "source")
+    by_client = known.group_by(MEMBER_TOPIC, maintain_order=True).agg(
         pl.col("strategy").drop_nulls().last(), pl.col("source").last()
     )
     usual = known.group_by("consumer_group", "topic", maintain_order=True).agg(
         pl.col("strategy").drop_nulls().unique().alias("strategies"), pl.col("source").last().alias("usual_source")
     )
     alike = pl.when(pl.col("strategies").list.len() == 1).then(pl.col("strategies").list.first())
-    each = _exploded(lists.select(*LISTS, "to_ts"))
-    joined = each.join(by_client, SHARE, how="left").join(usual, ["consumer_group", "topic"], how="left")
+    each = _exploded(lists.select(*LIST_COLUMNS, "to_ts"))
+    joined = each.join(by_client, MEMBER_TOPIC, how="left").join(usual, ["consumer_group", "topic"], how="left")
     return joined.with_columns(
         pl.coalesce("strategy", alike).alias("strategy"),
         pl.coalesce("source", "usual_source").alias("source"),
@@ -156,8 +157,8 @@ def _each_client(rebalance: pl.DataFrame) -> pl.DataFrame:
     """Return a rebalance for each client of each list: new ones do as another member does, others are gone."""
     first = rebalance.group_by("consumer_group", "topic", maintain_order=True).first()
     every = _exploded(first)
-    own = rebalance.select(*SHARE, pl.col("strategy").alias("own"), pl.lit(value=True).alias("known"))
-    joined = every.join(own, SHARE, how="left")
+    own = rebalance.select(*MEMBER_TOPIC, pl.col("strategy").alias("own"), pl.lit(value=True).alias("known"))
+    joined = every.join(own, MEMBER_TOPIC, how="left")
     strategy = pl.when(pl.col("known")).then("own").otherwise("strategy").alias("strategy")
     return joined.with_columns(strategy).select(rebalance.columns)
 
@@ -171,15 +172,14 @@ def _exploded(lists: pl.DataFrame) -> pl.DataFrame:
 def _owners(rows: pl.DataFrame, groups: Mapping[str, GroupSettings], nodes: int) -> pl.DataFrame:
     """Return the owners of each queue: QUEUE, exists, owners (null if the share of a client is not known)."""
     queues = rows.select("consumer_group", "topic", "mq_all").unique(["consumer_group", "topic"])
-    every = queues.explode("mq_all").unnest("mq_all").select(*QUEUE, pl.lit(value=True).alias("exists"))
+    every = queues.explode("mq_all").unnest("mq_all").select(*GROUP_QUEUE, pl.lit(value=True).alias("exists"))
     rebalance = _each_client(rows)
-    found = rebalance.select(SHARE).with_columns(verdicts(rebalance, groups, nodes)["expected"].alias("share"))
-    unsure = found.filter(pl.col("share").is_null()).select("consumer_group", "topic").unique()
+    found = rebalance.select(MEMBER_TOPIC).with_columns(verdicts(rebalance, groups, nodes)["expected"].alias("share"))
+    unsure = found.filter(pl.col("share").is_null())
     held = found.filter(pl.col("share").list.len() > 0).explode("share").unnest("share")
-    by_queue = held.group_by(QUEUE).agg(pl.col("client_id").sort().alias("owners"))
-    joined = every.join(by_queue, QUEUE, how="full", coalesce=True)
+    by_queue = held.group_by(GROUP_QUEUE).agg(pl.col("client_id").sort().alias("owners"))
+    joined = every.join(by_queue, GROUP_QUEUE, how="full", coalesce=True)
     # CONFIG names queues that are not in the list.
     known = joined.with_columns(pl.col("owners").fill_null([]), pl.lit(value=True).alias("exists"))
-    doubted = unsure.with_columns(pl.lit(value=True).alias("unsure"))
-    marked = known.join(doubted, ["consumer_group", "topic"], how="left")
-    return marked.with_columns(pl.when(pl.col("unsure").is_null()).then("owners").alias("owners")).drop("unsure")
+    marked = with_flag(known, unsure, ["consumer_group", "topic"], "unsure")
+    return marked.with_columns(pl.when(~pl.col("unsure")).then("owners").alias("owners")).drop("unsure")

@@ -11,10 +11,9 @@ from mqreplay.core.topic_route import MASTER_ID
 from mqreplay.decisions.slave_suggestion import slave_suggestion
 from mqreplay.decisions.suppositions import BrokerSetting, Supposition, supposed_brokers
 from mqreplay.evidence.brokers.broker_descriptions import described_brokers
+from mqreplay.words.keys import CLIENT_QUEUE, GROUP_TOPIC_BROKER
 
-BY: Final = ["consumer_group", "topic", "broker_name"]
-READER: Final = ["client_id", "consumer_group", "topic", "broker_name", "queue_id"]
-COUNTS: Final = ("pulls", "to_slave", "to_slave_min", "to_slave_max", "unchanged", "changed", "undetermined")
+SUGGESTION_COUNTS: Final = ("pulls", "to_slave", "to_slave_min", "to_slave_max", "unchanged", "changed", "undetermined")
 
 
 def concerned(pull: pl.DataFrame, suppositions: Sequence[Supposition]) -> pl.DataFrame:
@@ -26,7 +25,7 @@ def concerned(pull: pl.DataFrame, suppositions: Sequence[Supposition]) -> pl.Dat
 
 
 def supposed_suggestions(answers: pl.DataFrame) -> pl.DataFrame:
-    """Return one row for each group, topic and broker of `supposed_answers`: BY, COUNTS.
+    """Return one row for each group, topic and broker of `supposed_answers`: BY, SUGGESTION_COUNTS.
 
     ``to_slave``: answers of the night that suggested a slave; ``to_slave_min`` and ``to_slave_max``: those that would,
     where undetermined ones may or may not. An answer is ``unchanged``, ``changed``, or ``undetermined``: diff is known
@@ -43,7 +42,7 @@ def supposed_suggestions(answers: pl.DataFrame) -> pl.DataFrame:
         "undetermined": (least != most).sum(),
     }
     named = [count.cast(pl.Int64).alias(name) for name, count in counts.items()]
-    return answers.group_by(BY).agg(named)
+    return answers.group_by(GROUP_TOPIC_BROKER).agg(named)
 
 
 def supposed_answers(
@@ -69,8 +68,8 @@ def supposed_answers(
     asked = slave_suggestion(pull, consume, produce, supposed, *evidence)
     other = slave_suggestion(_from_other_broker(pull, broker), consume, produce, supposed, *evidence)
     both = asked.with_columns((other["expected_suggest"] != MASTER_ID).alias("_of_other"))
-    in_order = both.sort(*READER, "request_ts", maintain_order=True)
-    is_same = (pl.col("expected_suggest") == pl.col("recorded_suggest")).fill_null(value=False).all().over(READER)
+    in_order = both.sort(*CLIENT_QUEUE, "request_ts", maintain_order=True)
+    is_same = (pl.col("expected_suggest") == pl.col("recorded_suggest")).fill_null(value=False).all().over(CLIENT_QUEUE)
     kept = is_same | ~pl.col("broker_name").is_in(_changed(broker, supposed))
     to_slave = pl.col("expected_suggest") != MASTER_ID
     return in_order.with_columns(
@@ -111,6 +110,6 @@ def _followed(*, unknown: bool) -> pl.Expr:
     as_in_night = pl.when(is_slave).then(slave).otherwise(master)
     # Who was asked may be unknown: a master that sends readers away and a slave that sends them back answer both ways.
     master, slave = (master, slave | master) if unknown else (master & slave, slave)
-    is_bound = (was_sent.shift().over(READER) == is_slave).fill_null(value=False)
+    is_bound = (was_sent.shift().over(CLIENT_QUEUE) == is_slave).fill_null(value=False)
     answer = pl.when(~is_bound).then(as_in_night).when(master == slave).then(master).otherwise(None)
-    return answer.forward_fill().over(READER)
+    return answer.forward_fill().over(CLIENT_QUEUE)

@@ -20,20 +20,21 @@ from mqreplay.core.send_back_client import (
     check_reconsume_times,
     suspend_time_millis,
 )
-from mqreplay.decisions.retried_message import COLUMNS
+from mqreplay.decisions.decision import VERDICT_WORDS, Decision, by_name
+from mqreplay.decisions.retried_message import COLUMNS, retried_message
+from mqreplay.decisions.verdict import AGREE, DIFFER, UNDETERMINED, decided
+from mqreplay.decode.recording.advice import Need
+from mqreplay.evidence.frames import columns, with_law
+from mqreplay.evidence.intervals import INSTANT
 from mqreplay.evidence.members.observed_clients import setting
-from mqreplay.evidence.messages.suspended import PLACE, SUSPENDED
-from mqreplay.evidence.time_spans import INSTANT
+from mqreplay.evidence.messages.deliveries import DELIVERY_PLACE, SUSPENDED
+from mqreplay.evidence.offsets.queue_ends import polled_ends
+from mqreplay.words.keys import MEMBER
 
 CASE: Final = ("consumer_group", "topic", "reconsume_times", "max_reconsume_times")
-EXPECTED: Final[dict[str, pl.DataType]] = {
-    "expected_topic": pl.String(),
-    "expected_delay_level": pl.Int32(),
-    "next_times": pl.Int32(),
-}
-CLIENT: Final = ("consumer_group", "client_id")
+EXPECTED: Final[dict[str, pl.DataType]] = columns("expected_topic", "expected_delay_level", "next_times")
 # The end of the next try is known, not its start: how long it waited is not.
-UNKNOWN: Final[dict[str, pl.DataType]] = {
+UNKNOWN_WAIT: Final[dict[str, pl.DataType]] = {
     **dict.fromkeys(("response_code", "delay_level"), pl.Int32()),
     **dict.fromkeys(("late_s", "waited_s"), pl.Float64()),
     "stored_ts": INSTANT,
@@ -48,13 +49,11 @@ def suspended_messages(deliveries: pl.DataFrame, assignment: pl.DataFrame, until
     ``until`` is the end of the recording, None if not known.
     """
     following = {"delivered_ts": "ts", "again_client": "client_id", "again_times": "reconsume_times"}
-    in_order = deliveries.sort(*PLACE, "ts", "record_id").with_columns(
-        pl.col(name).shift(-1).over(PLACE).alias(named) for named, name in following.items()
+    in_order = deliveries.sort(*DELIVERY_PLACE, "ts", "record_id").with_columns(
+        pl.col(name).shift(-1).over(DELIVERY_PLACE).alias(named) for named, name in following.items()
     )
-    failed = in_order.filter(pl.col("status") == SUSPENDED).join(_settings(assignment), CLIENT, how="left")
-    cases = failed.select(CASE).unique()
-    expected = pl.DataFrame([_expected(*case) for case in cases.iter_rows()], EXPECTED, orient="row")
-    known = failed.join(pl.concat([cases, expected], how="horizontal"), CASE, how="left", nulls_equal=True)
+    failed = in_order.filter(pl.col("status") == SUSPENDED).join(_settings(assignment), MEMBER, how="left")
+    known = with_law(failed, CASE, EXPECTED, _expected)
     suspend_ms = pl.col("suspend_ms").map_elements(lambda ms: suspend_time_millis(-1, ms), pl.Int64)
     is_retry = pl.col("expected_topic") == pl.col("topic")
     timed = known.with_columns(
@@ -62,7 +61,7 @@ def suspended_messages(deliveries: pl.DataFrame, assignment: pl.DataFrame, until
         pl.col("ts").dt.date().alias("day"),
         pl.when(is_retry).then(pl.col("ts") + pl.duration(milliseconds=suspend_ms)).alias("due_ts"),
         pl.col("record_id").alias("consume_record_id"),
-        *(pl.lit(None, kind).alias(name) for name, kind in UNKNOWN.items()),
+        *(pl.lit(None, kind).alias(name) for name, kind in UNKNOWN_WAIT.items()),
     )
     return _judged(timed, until).select(COLUMNS)
 
@@ -71,8 +70,8 @@ def _settings(assignment: pl.DataFrame) -> pl.DataFrame:
     """Return the last known max_reconsume_times and suspend_ms of each client."""
     named = {"max_reconsume_times": "maxReconsumeTimes", "suspend_ms": "suspendCurrentQueueTimeMillis"}
     values = [setting(name).cast(pl.Int64, strict=False).alias(column) for column, name in named.items()]
-    shown = assignment.sort("ts").select(*CLIENT, *values)
-    last = shown.group_by(CLIENT).agg(pl.col(name).drop_nulls().last() for name in named)
+    shown = assignment.sort("ts").select(*MEMBER, *values)
+    last = shown.group_by(MEMBER).agg(pl.col(name).drop_nulls().last() for name in named)
     return last.with_columns(pl.col("max_reconsume_times").cast(pl.Int32, strict=False))
 
 
@@ -97,20 +96,55 @@ def _judged(rows: pl.DataFrame, until: dt.datetime | None) -> pl.DataFrame:
     after_end = pl.lit(value=False) if until is None else last_ts > until
     retried = pl.format("retry {} in its queue", times)
     sent = pl.format("reconsumeTimes {} reached maxReconsumeTimes {}", "reconsume_times", "max_reconsume_times")
-    verdicts = (
-        (pl.col("expected_topic").is_null(), "undetermined", pl.lit("the log does not show how often it was retried")),
-        (again.is_null() & next_times.is_null(), "undetermined", pl.format("{}: no record of the send", sent)),
-        (again.is_null() & after_end, "undetermined", pl.lit("the recording ended while the queue was suspended")),
-        (again.is_null(), "undetermined", pl.lit("the log does not show the message again")),
-        (other, "undetermined", pl.lit("another client got the message: the client lost the queue")),
-        (next_times.is_null(), "undetermined", pl.format("{}, but its send may have failed", sent)),
-        ((times < next_times).fill_null(value=True), "undetermined", pl.lit("the client pulled the message again")),
-        (times > next_times, "undetermined", pl.lit("a delivery in between is not in the log")),
-        (gap_ms < LEAST_SUSPEND_MS - ROUNDED_MS, "differ", pl.format("{}, after {} ms", retried, gap_ms)),
+    verdict = decided(
+        (pl.col("expected_topic").is_null(), UNDETERMINED, "the log does not show how often it was retried"),
+        (again.is_null() & next_times.is_null(), UNDETERMINED, pl.format("{}: no record of the send", sent)),
+        (again.is_null() & after_end, UNDETERMINED, "the recording ended while the queue was suspended"),
+        (again.is_null(), UNDETERMINED, "the log does not show the message again"),
+        (other, UNDETERMINED, "another client got the message: the client lost the queue"),
+        (next_times.is_null(), UNDETERMINED, pl.format("{}, but its send may have failed", sent)),
+        ((times < next_times).fill_null(value=True), UNDETERMINED, "the client pulled the message again"),
+        (times > next_times, UNDETERMINED, "a delivery in between is not in the log"),
+        (gap_ms < LEAST_SUSPEND_MS - ROUNDED_MS, DIFFER, pl.format("{}, after {} ms", retried, gap_ms)),
+        otherwise=(AGREE, retried),
     )
-    judgement, reason = pl.lit("agree"), retried
-    for condition, verdict, words in reversed(verdicts):
-        matches = condition.fill_null(value=False)
-        judgement = pl.when(matches).then(pl.lit(verdict)).otherwise(judgement)
-        reason = pl.when(matches).then(words).otherwise(reason)
-    return rows.with_columns(judgement.alias("judgement"), reason.alias("reason"))
+    return rows.with_columns(**verdict)
+
+
+def silent_groups(unshared_groups: pl.DataFrame, pop_groups: pl.DataFrame) -> pl.DataFrame:
+    """Return the groups whose retries no log shows: they broadcast, or receive messages by POP."""
+    return pl.concat([unshared_groups.select("consumer_group"), pop_groups.select("consumer_group")])
+
+
+RETRIED_MESSAGE: Final = Decision(
+    table="gold.retried_message",
+    instant="sent_ts",
+    one="message sent back",
+    many="messages sent back",
+    importance=11,
+    phrases=(
+        "sent back message {msg_id} of {topic}",
+        "due {due_ts} in {expected_topic}",
+        "stored again {stored_ts}",
+        "received again {delivered_ts}",
+        VERDICT_WORDS,
+    ),
+    needs=(Need("consume_log"),),
+    rows=("sent_back", "suspended"),
+    steps={
+        "silent_groups": by_name(silent_groups),
+        "polled_ends": by_name(polled_ends),
+        "queue_ends": ("returned_ends", "polled_ends"),
+        "sent_back": by_name(
+            retried_message,
+            deliveries="retry_deliveries",
+            first="first_places",
+            second="second_tries",
+            snapshot="raw_snapshot",
+            ends="queue_ends",
+            silent="silent_groups",
+            until="recorded_until",
+        ),
+        "suspended": by_name(suspended_messages, deliveries="suspended_deliveries", until="recorded_until"),
+    },
+)

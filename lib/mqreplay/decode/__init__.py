@@ -27,7 +27,6 @@ Basics:
     text                bytes to text, and errors at a byte
     fastjson_text       fastjson's JSON with bare and object keys, strictly
     jsonl               a line as a JSON object, strictly
-    terminal_escapes    escape sequences of terminals
     columns             plain columns: types, bounds, what is required
     fields, body, message_queue    typed fields, bodies inside records, queues as objects
 """

@@ -12,33 +12,21 @@ from mqreplay.decode.kind import AGAIN, CLIENT_LOG, RECORD, Kind, RecordingWays
 from mqreplay.decode.running_info import running_info_of
 from mqreplay.decode.subscriptions import SUBSCRIPTIONS
 
-_TYPES: Final = {
-    "ts": "timestamp_ms",
-    "response_ts": "timestamp_ms",
-    "previous_ts": "timestamp_ms",
-    "changed": "boolean",
-    "client_id": "string",
-    "consumer_group": "string",
-    "broker_name": "string",
-    "broker_id": "bigint",
-    "response_code": "int",
-    "remark": "string",
-    "error": "string",
-    "source": "string",
-}
-_QUEUE_TYPES: Final = {
-    "topic": "string",
-    "broker_name": "string",
-    "queue_id": "int",
-    "dropped": "boolean",
-    "locked": "boolean",
-    "pull_from_broker_id": "bigint",
-    "memory_offset": "bigint",
-    "cached_msgs": "bigint",
-    "cached_first": "bigint",
-    "cached_last": "bigint",
-    "last_pull_ts": "bigint",
-}
+_PLAIN: Final = PlainColumns(
+    """
+    ts timestamp_ms not null, response_ts timestamp_ms, previous_ts timestamp_ms, changed boolean,
+    client_id string not null, consumer_group string not null, broker_name string, broker_id bigint,
+    response_code int, remark string, error string, source string, process string
+    """
+)
+_QUEUE: Final = PlainColumns(
+    """
+    topic string not null, broker_name string not null, queue_id int not null, dropped boolean, locked boolean,
+    pull_from_broker_id bigint, memory_offset bigint, cached_msgs bigint, cached_first bigint, cached_last bigint,
+    last_pull_ts maybe_ms
+    """
+)
+_QUEUE_TYPES: Final = _QUEUE.types | {"last_pull_ts": "bigint"}
 _OF_CLIENT: Final = {
     "queues": f"array<struct<{','.join(f'{name}:{kind}' for name, kind in _QUEUE_TYPES.items())}>>",
     "listeners": (
@@ -55,12 +43,10 @@ _OF_CLIENT: Final = {
     "consume_from_where": "string",
     "subscriptions": SUBSCRIPTIONS,
     "properties": "map<string,string>",
+    "listener_frames": "array<string>",
 }
-COLUMNS: Final = {name: kind for name, kind in _TYPES.items() if name != "remark"} | _OF_CLIENT
-REQUIRED: Final = ("ts", "client_id", "consumer_group")
+COLUMNS: Final = {name: kind for name, kind in _PLAIN.types.items() if name != "remark"} | _OF_CLIENT
 SOURCES: Final = ("assignment", "running_info", "client_log")  # the first one is the default
-_PLAIN: Final = PlainColumns(_TYPES, REQUIRED)
-_QUEUE: Final = PlainColumns(_QUEUE_TYPES | {"last_pull_ts": "maybe_ms"}, ("topic", "broker_name", "queue_id"))
 
 
 def decode_assignment(line: bytes) -> dict[str, object]:
@@ -116,7 +102,7 @@ KIND: Final = Kind(
     label="queues that clients hold",
     decode=decode_assignment,
     columns=COLUMNS,
-    required=REQUIRED,
+    required=_PLAIN.required,
     phrases=("holds {queues}", "error: {error}"),
     recording=RecordingWays(AGAIN, RECORD, CLIENT_LOG, importance=4),
 )

@@ -8,7 +8,7 @@ from typing import Any
 from mqreplay.decode.fastjson_text import Key, Value, read_fastjson_text
 from mqreplay.decode.fields import bare_int, object_of, wrong_type
 from mqreplay.decode.text import TAKE_BAK, refuse_many
-from mqreplay.errors import DecodeError
+from mqreplay.words.errors import DecodeError
 
 
 def body_of(record: Mapping[str, Any], name: str) -> Mapping[Key, Value] | None:
@@ -21,7 +21,7 @@ def body_of(record: Mapping[str, Any], name: str) -> Mapping[Key, Value] | None:
     {'brokerAddrs': {0: '127.0.0.1:10911'}}
     >>> body_of({"body": '{"brokerAddrs":'}, "body")
     Traceback (most recent call last):
-    mqreplay.errors.DecodeError: torn: body: cut short where a value should follow (byte 15)
+    mqreplay.words.errors.DecodeError: torn: body: cut short where a value should follow (byte 15)
     """
     value = record.get(name)
     if isinstance(value, str):

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from typing import Final
 
+from mqreplay.core.java import LONG_MAX, LONG_MIN
 from mqreplay.decode.body import body_of
 from mqreplay.decode.columns import TIME_MAX, TIME_MIN, PlainColumns
-from mqreplay.decode.fastjson_text import LONG_MAX, LONG_MIN
 from mqreplay.decode.fields import str_of, wrong_type
 from mqreplay.decode.jsonl import read_object
 from mqreplay.decode.kind import AGAIN, RECORD, Kind, RecordingWays
-from mqreplay.errors import DecodeError
+from mqreplay.words.errors import DecodeError
 
-_TYPES: Final = {
-    "ts": "timestamp_ms",
-    "broker_name": "string",
-    "broker_id": "bigint",
-    "broker_addr": "string",
-    "full": "boolean",
-    "error": "string",
-    "source": "string",
-}
+_PLAIN: Final = PlainColumns(
+    """
+    ts timestamp_ms not null, broker_name string not null, broker_id bigint not null, broker_addr string,
+    full boolean, error string, source string
+    """
+)
+# The error of a row that a name server's log gives: it removed the broker, which may live. The reason follows.
+NAME_SERVER_LOST: Final = "a name server lost it: "
+EXPIRED: Final = "2 minutes without a registration"
 # Figures that become numeric columns: column, name in the broker's table.
 FIGURES: Final = {
     "commit_log_min_offset": "commitLogMinOffset",
@@ -40,14 +40,12 @@ FIGURES: Final = {
 # How full the disks of commit log and consume queues are, 0 to 1 (RunningStats).
 DISKS: Final = ("commitLogDiskRatio", "consumeQueueDiskRatio")
 COLUMNS: Final = {
-    **_TYPES,
+    **_PLAIN.types,
     **dict.fromkeys(FIGURES, "bigint"),
     "boot_timestamp": "timestamp_ms",
     "broker_version_desc": "string",
     "table": "map<string,string>",
 }
-REQUIRED: Final = ("ts", "broker_name", "broker_id")
-_PLAIN: Final = PlainColumns(_TYPES, REQUIRED)
 
 
 def decode_broker_runtime(line: bytes) -> dict[str, object]:
@@ -98,7 +96,7 @@ KIND: Final = Kind(
     label="runtime figures of the brokers",
     decode=decode_broker_runtime,
     columns=COLUMNS,
-    required=REQUIRED,
+    required=_PLAIN.required,
     by_recorder=True,
     renamed={"full": "full_table", "boot_timestamp": "boot_ts", "table": "runtime"},
     phrases=("no answer: {error}", "commit log ends at {commit_log_max_offset:,} bytes"),

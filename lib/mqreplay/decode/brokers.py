@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
+from mqreplay.core.java import LONG_MAX, LONG_MIN
 from mqreplay.core.store_settings import is_set
-from mqreplay.decode.fastjson_text import LONG_MAX, LONG_MIN, Key, Value, read_fastjson
+from mqreplay.decode.fastjson_text import Key, Value, read_fastjson
 from mqreplay.decode.fields import bare_int, int_field, object_of, table_of, text_field, wrong_type
 from mqreplay.decode.kind import FileKind, RecordingWays
-from mqreplay.errors import DecodeError
+from mqreplay.words.errors import DecodeError
 
 LONGEST_CLUSTER = 255  # characters, as other names of RocketMQ; each row of a recording's tables carries the name
 

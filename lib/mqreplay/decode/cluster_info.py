@@ -12,19 +12,16 @@ from mqreplay.decode.fields import object_of, text_field, wrong_type
 from mqreplay.decode.jsonl import read_object
 from mqreplay.decode.kind import Kind
 
-_TYPES: Final = {
-    "ts": "timestamp_ms",
-    "previous_ts": "timestamp_ms",
-    "namesrv_addr": "string",
-    "error": "string",
-}
+_PLAIN: Final = PlainColumns(
+    """
+    ts timestamp_ms not null, previous_ts timestamp_ms, namesrv_addr string, error string
+    """
+)
 COLUMNS: Final = {
-    **_TYPES,
+    **_PLAIN.types,
     "brokers": "array<struct<broker_name:string,cluster:string,broker_addrs:map<bigint,string>>>",
     "clusters": "map<string,array<string>>",
 }
-REQUIRED: Final = ("ts",)
-_PLAIN: Final = PlainColumns(_TYPES, REQUIRED)
 
 
 def decode_cluster_info(line: bytes) -> dict[str, object]:
@@ -80,6 +77,6 @@ KIND: Final = Kind(
     label="lists of the cluster's brokers",
     decode=decode_cluster_info,
     columns=COLUMNS,
-    required=REQUIRED,
+    required=_PLAIN.required,
     by_recorder=True,
 )

@@ -14,7 +14,8 @@ from typing import Any
 
 from mqreplay.decode.fastjson_text import Key, Value
 from mqreplay.decode.fields import str_of, wrong_type
-from mqreplay.errors import DecodeError
+from mqreplay.decode.jsonl import read_object
+from mqreplay.words.errors import DecodeError
 
 # 2000-01-01 and 2100-01-01: seconds, nanoseconds and zero all fall outside.
 TIME_MIN, TIME_MAX = 946_684_800_000, 4_102_444_800_000
@@ -32,10 +33,11 @@ _CLASSES: dict[str, tuple[type, str]] = {"string": (str, "a string"), "boolean":
 class PlainColumns:
     """The fields of a kind that are taken unchanged: built once per kind, applied to every record."""
 
-    def __init__(self, types: Mapping[str, str], required: tuple[str, ...]) -> None:
-        """Take ``types`` (field to string, boolean, int, bigint or timestamp_ms) and the ``required`` fields."""
-        self.types = dict(types)
-        self.required = required
+    def __init__(self, columns: str) -> None:
+        """Take ``columns`` as in the DDL of Spark: name, type, and ``not null`` for a required one."""
+        each = [column.split() for column in columns.split(",")]
+        self.types = types = {name: kind for name, kind, *_ in each}
+        self.required = tuple(name for name, _, *rest in each if rest == ["not", "null"])
         self._typed = [
             (tuple(name for name in types if types[name] == kind), python, words)
             for kind, (python, words) in _CLASSES.items()
@@ -53,12 +55,12 @@ class PlainColumns:
         Raises:
             DecodeError: missing_field, wrong_type, bad_number or bad_time, naming the field.
 
-        >>> columns = PlainColumns({"ts": "timestamp_ms", "queue_id": "int", "remark": "string"}, ("ts",))
+        >>> columns = PlainColumns("ts timestamp_ms not null, queue_id int, remark string")
         >>> columns.take({"ts": 1795228808333, "queue_id": 3, "new": 1})
         {'remark': None, 'ts': 1795228808333, 'queue_id': 3}
         >>> columns.take({"ts": 1795228808})
         Traceback (most recent call last):
-        mqreplay.errors.DecodeError: bad_time: ts should be epoch ms of 2000 to 2100, and is 1795228808
+        mqreplay.words.errors.DecodeError: bad_time: ts should be epoch ms of 2000 to 2100, and is 1795228808
         """
         get = record.get
         out: dict[str, object] = {}
@@ -80,6 +82,17 @@ class PlainColumns:
                 raise missing(name)
         return out
 
+    def decode(self, line: bytes) -> dict[str, object]:
+        """Return the columns of a line of JSON.
+
+        Raises:
+            DecodeError: those of `read_object` and `take`.
+
+        >>> PlainColumns("queue_id int, remark string").decode(b'{"queue_id":3}')
+        {'remark': None, 'queue_id': 3}
+        """
+        return self.take(read_object(line))
+
 
 def instant_field(fields: Mapping[Key, Value], name: str, default: int) -> int:
     """Return the instant ``name`` in a body: epoch ms, 0 or -1 for none; ``default`` if absent or null.
@@ -91,7 +104,7 @@ def instant_field(fields: Mapping[Key, Value], name: str, default: int) -> int:
     1795228799803
     >>> instant_field({"bornTime": 2**63 - 1}, "bornTime", 0)
     Traceback (most recent call last):
-    mqreplay.errors.DecodeError: bad_time: bornTime should be epoch ms of 1970 to 2100, and is 9223372036854775807
+    mqreplay.words.errors.DecodeError: bad_time: bornTime should be epoch ms of 1970 to 2100, and is 9223372036854775807
     """
     value = fields.get(name)
     if value is None:
@@ -107,7 +120,7 @@ def missing(name: str) -> DecodeError:
 
     >>> raise missing("ts")
     Traceback (most recent call last):
-    mqreplay.errors.DecodeError: missing_field: ts is absent or null, but the record needs it
+    mqreplay.words.errors.DecodeError: missing_field: ts is absent or null, but the record needs it
     """
     return DecodeError("missing_field", f"{name} is absent or null, but the record needs it")
 
@@ -117,7 +130,7 @@ def out_of_bounds(name: str, value: object, low: int, high: int, code: str) -> D
 
     >>> raise out_of_bounds("ts", 5, TIME_MIN, TIME_MAX, "bad_time")
     Traceback (most recent call last):
-    mqreplay.errors.DecodeError: bad_time: ts should be epoch ms of 2000 to 2100, and is 5
+    mqreplay.words.errors.DecodeError: bad_time: ts should be epoch ms of 2000 to 2100, and is 5
     """
     if value.__class__ is not int:
         return wrong_type(name, "a whole number", value)
@@ -134,7 +147,7 @@ def one_of(name: str, value: object, known: tuple[str, ...]) -> str:
 
     >>> one_of("kind", "DELETE", ("UPDATE", "QUERY"))
     Traceback (most recent call last):
-    mqreplay.errors.DecodeError: unknown_kind: kind should be UPDATE or QUERY, and is 'DELETE'
+    mqreplay.words.errors.DecodeError: unknown_kind: kind should be UPDATE or QUERY, and is 'DELETE'
     """
     if not isinstance(value, str) or value not in known:
         raise DecodeError("unknown_kind", f"{name} should be {' or '.join(known)}, and is {str_of(value)}")

@@ -5,42 +5,40 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from mqreplay.core.java import LONG_MAX, LONG_MIN
 from mqreplay.decode.body import answer_of
 from mqreplay.decode.columns import PlainColumns, instant_field, missing
-from mqreplay.decode.fastjson_text import LONG_MAX, LONG_MIN, Key, Value
+from mqreplay.decode.fastjson_text import Key, Value
 from mqreplay.decode.fields import int_field, object_of, wrong_type
 from mqreplay.decode.jsonl import read_object
 from mqreplay.decode.kind import Kind
 from mqreplay.decode.message_queue import MessageQueue, keyed_by_queue
 
-_TYPES: Final = {
-    "ts": "timestamp_ms",
-    "response_ts": "timestamp_ms",
-    "broker_name": "string",
-    "broker_id": "bigint",
-    "consumer_group": "string",
-    "response_code": "int",
-    "remark": "string",
-    "error": "string",
-}
+_PLAIN: Final = PlainColumns(
+    """
+    ts timestamp_ms not null, response_ts timestamp_ms, broker_name string, broker_id bigint,
+    consumer_group string not null, response_code int, remark string, error string
+    """
+)
 COLUMNS: Final = {
-    **_TYPES,
+    **_PLAIN.types,
     "consume_tps": "double",
     "offsets": (
         "array<struct<topic:string,broker_name:string,queue_id:int,broker_offset:bigint,consumer_offset:bigint,"
         "last_timestamp:bigint>>"
     ),
+    "unheld": "array<struct<topic:string,broker_name:string,queue_id:int>>",
 }
-REQUIRED: Final = ("ts", "consumer_group")
-_PLAIN: Final = PlainColumns(_TYPES, REQUIRED)
+_QUEUE: Final = PlainColumns("topic string not null, broker_name string not null, queue_id int not null")
 
 
 def decode_consume_stats(line: bytes) -> dict[str, object]:
     """Return the columns of one line of consume_stats: times in epoch ms, offsets in messages, consume_tps per second.
 
     ``offsets`` has a tuple a queue, its fields as `COLUMNS` names them, in the body's order; None where there is no
-    body. ``last_timestamp`` is when the message at the group's offset was stored, None if unknown. Source:
-    ConsumeStats, OffsetWrapper.
+    body. ``last_timestamp`` is when the message at the group's offset was stored, None if unknown. ``unheld`` are the
+    queues that no client held by mqadmin, where it found clients of others; None: not known. Source: ConsumeStats,
+    OffsetWrapper, ConsumerProgressSubCommand.
 
     Raises:
         DecodeError: see `mqreplay.decode.jsonl`, `body_of` and `PlainColumns.take`.
@@ -53,7 +51,12 @@ def decode_consume_stats(line: bytes) -> dict[str, object]:
     (17.5, [('t', 'b', 1, 9, 7, None)])
     """
     record = read_object(line)
-    stats: dict[str, object] = {"consume_tps": None, "offsets": None} | _PLAIN.take(record)
+    stats: dict[str, object] = {"consume_tps": None, "offsets": None, "unheld": None} | _PLAIN.take(record)
+    unheld = record.get("unheld")
+    if unheld is not None:
+        if not isinstance(unheld, list) or not all(isinstance(queue, dict) for queue in unheld):
+            raise wrong_type("unheld", "a list of objects", unheld)
+        stats["unheld"] = [tuple(_QUEUE.take(queue)[name] for name in _QUEUE.types) for queue in unheld]
     body = answer_of(record)
     if body is None:
         return stats
@@ -94,7 +97,7 @@ KIND: Final = Kind(
     label="offsets and ends of the groups' queues",
     decode=decode_consume_stats,
     columns=COLUMNS,
-    required=REQUIRED,
+    required=_PLAIN.required,
     by_recorder=True,
     phrases=("offsets and ends of {offsets}", "error: {error}"),
 )

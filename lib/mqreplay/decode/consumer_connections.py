@@ -1,4 +1,4 @@
-"""consumer_connections: answers to GET_CONSUMER_CONNECTION_LIST, the connected clients of a group."""
+"""consumer_connections, proxy_connections: answers to GET_CONSUMER_CONNECTION_LIST, the connected clients."""
 
 from __future__ import annotations
 
@@ -11,18 +11,14 @@ from mqreplay.decode.fields import int_field, object_of, text_field
 from mqreplay.decode.jsonl import read_object
 from mqreplay.decode.kind import Kind
 from mqreplay.decode.subscriptions import SUBSCRIPTIONS, subscriptions_of
+from mqreplay.words.keys import BROKER
 
-_TYPES: Final = {
-    "ts": "timestamp_ms",
-    "response_ts": "timestamp_ms",
-    "previous_ts": "timestamp_ms",
-    "broker_name": "string",
-    "broker_id": "bigint",
-    "consumer_group": "string",
-    "response_code": "int",
-    "remark": "string",
-    "error": "string",
-}
+_PLAIN: Final = PlainColumns(
+    """
+    ts timestamp_ms not null, response_ts timestamp_ms, previous_ts timestamp_ms, broker_name string,
+    broker_id bigint, consumer_group string not null, response_code int, remark string, error string
+    """
+)
 _OF_BODY: Final = {
     "consume_type": "string",
     "message_model": "string",
@@ -30,9 +26,8 @@ _OF_BODY: Final = {
     "connections": "array<struct<client_id:string,client_addr:string,language:string,version:int>>",
     "subscriptions": SUBSCRIPTIONS,
 }
-COLUMNS: Final = {**_TYPES, **_OF_BODY}
-REQUIRED: Final = ("ts", "consumer_group")
-_PLAIN: Final = PlainColumns(_TYPES, REQUIRED)
+COLUMNS: Final = {**_PLAIN.types, **_OF_BODY}
+_PROXY: Final = PlainColumns("proxy_addr string not null")
 
 
 def decode_consumer_connection(line: bytes) -> dict[str, object]:
@@ -64,6 +59,24 @@ def decode_consumer_connection(line: bytes) -> dict[str, object]:
     return answer
 
 
+def decode_proxy_connection(line: bytes) -> dict[str, object]:
+    """Return the columns of one line of proxy_connections; times in epoch ms.
+
+    A proxy in cluster mode knows the members of all proxies. Source: ConsumerManagerActivity, HeartbeatSyncer.
+
+    Raises:
+        DecodeError: see `decode_consumer_connection`.
+
+    >>> line = (b'{"ts":1795228830217,"proxy_addr":"10.0.0.9:8080","consumer_group":"g",'
+    ...         b'"body":{"connectionSet":[{"clientId":"c"}]}}')
+    >>> answer = decode_proxy_connection(line)
+    >>> answer["proxy_addr"], answer["connections"]
+    ('10.0.0.9:8080', [('c', None, None, 0)])
+    """
+    answer = decode_consumer_connection(line)
+    return _PROXY.decode(line) | {name: value for name, value in answer.items() if name not in BROKER}
+
+
 def _connection(value: Value) -> tuple[str, str | None, str | None, int]:
     data = object_of(value, "connectionSet")
     client_id = text_field(data, "clientId", None)
@@ -83,6 +96,15 @@ KIND: Final = Kind(
     label="connections of the groups' members",
     decode=decode_consumer_connection,
     columns=COLUMNS,
-    required=REQUIRED,
+    required=_PLAIN.required,
+    by_recorder=True,
+)
+PROXY_KIND: Final = Kind(
+    stem="proxy_connections",
+    table="silver.proxy_connection",
+    label="connections by a proxy",
+    decode=decode_proxy_connection,
+    columns=_PROXY.types | {name: kind for name, kind in COLUMNS.items() if name not in BROKER},
+    required=("ts", "consumer_group", "proxy_addr"),
     by_recorder=True,
 )

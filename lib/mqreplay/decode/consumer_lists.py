@@ -9,22 +9,14 @@ from mqreplay.decode.columns import PlainColumns
 from mqreplay.decode.jsonl import read_object
 from mqreplay.decode.kind import Kind
 
-_TYPES: Final = {
-    "ts": "timestamp_ms",
-    "response_ts": "timestamp_ms",
-    "previous_ts": "timestamp_ms",
-    "client_id": "string",
-    "consumer_group": "string",
-    "broker_name": "string",
-    "broker_addr": "string",
-    "broker_id": "bigint",
-    "response_code": "int",
-    "remark": "string",
-    "error": "string",
-}
-COLUMNS: Final = {**_TYPES, "cid_all": "array<string>"}
-REQUIRED: Final = ("ts", "consumer_group")
-_PLAIN: Final = PlainColumns(_TYPES, REQUIRED)
+_PLAIN: Final = PlainColumns(
+    """
+    ts timestamp_ms not null, response_ts timestamp_ms, previous_ts timestamp_ms, client_id string,
+    consumer_group string not null, broker_name string, broker_addr string, broker_id bigint, response_code int,
+    remark string, error string
+    """
+)
+COLUMNS: Final = {**_PLAIN.types, "cid_all": "array<string>"}
 
 
 def decode_consumer_list(line: bytes) -> dict[str, object]:
@@ -55,6 +47,6 @@ KIND: Final = Kind(
     label="lists of the groups' members",
     decode=decode_consumer_list,
     columns=COLUMNS,
-    required=REQUIRED,
+    required=_PLAIN.required,
     phrases=("{broker_name} lists {cid_all}", "error: {error}"),
 )

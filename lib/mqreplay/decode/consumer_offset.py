@@ -14,17 +14,17 @@ Codes of the errors: those of `mqreplay.decode.fastjson_text`, and ``foreign`` (
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from mqreplay.decode.fastjson_text import LONG_MAX, LONG_MIN, Key, Value, read_key, read_value
+from mqreplay.core.java import LONG_MAX, LONG_MIN
+from mqreplay.decode.fastjson_text import Key, Value
 from mqreplay.decode.fields import data_version_of, int_field, object_of
-from mqreplay.decode.kind import AGAIN, OFFSETS, QUEUE, RECORD, FileKind, RecordingWays
-from mqreplay.decode.offset_table import Entries, read_offset_table
-from mqreplay.decode.text import TAKE_BAK, expected, fail, refuse_trailing, skip_space, text_of
-from mqreplay.errors import DecodeError
+from mqreplay.decode.kind import AGAIN, OFFSET_PHRASES, QUEUE_PHRASE, RECORD, FileKind, RecordingWays
+from mqreplay.decode.offset_table import Entries, read_members
+from mqreplay.decode.text import TAKE_BAK, fail, refuse_trailing, skip_space, text_of
+from mqreplay.words.errors import DecodeError
 
 TOPIC_GROUP_SEPARATOR: Final = "@"
 OFFSET_TABLE: Final = "offsetTable"
@@ -39,8 +39,6 @@ LARGEST_OFFSET: Final = LONG_MAX // 20
 _OF_BROADCASTING: Final = "@broadcast"
 
 _SHOWN: Final = 40  # characters of a name in an error
-
-_MORE = re.compile(r"[ \t\r\n]*([,}])[ \t\r\n]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +76,7 @@ def decode_consumer_offset(data: bytes) -> ConsumerOffsets:
     (['orders', 'orders'], ['pay', 'pay'], [0, 1], [56, 57])
     >>> decode_consumer_offset(b'{"offsetTable":{"orders@pay":{0:5')
     Traceback (most recent call last):
-    mqreplay.errors.DecodeError: torn: cut short where ',' or '}' should follow; take the .bak (byte 33)
+    mqreplay.words.errors.DecodeError: torn: cut short where ',' or '}' should follow; take the .bak (byte 33)
     """
     entries, others, start = _read_file(data)
     if entries is None:
@@ -100,9 +98,9 @@ def _read_file(data: bytes) -> tuple[Entries | None, dict[Key, Value], int]:
         fail("empty", f"there is only white space{TAKE_BAK}", text, 0)
     if text[start] != "{":
         fail("foreign", f"it starts with {text[start]!r}, so it is not a consumerOffset.json", text, start)
-    entries, others, end = _read_members(text, start)
+    tables, others, end = read_members(text, start, (OFFSET_TABLE,), "{!r} is there twice: two files are mixed")
     refuse_trailing(text, end)
-    return entries, others, len(text[:start].encode())
+    return tables.get(OFFSET_TABLE), others, len(text[:start].encode())
 
 
 def decode_lmq_consumer_offset(data: bytes) -> ConsumerOffsets:
@@ -199,28 +197,6 @@ def is_of_broadcasting(key: str) -> bool:
     return key.endswith(_OF_BROADCASTING) and split_key(key.removesuffix(_OF_BROADCASTING)) != (None, None)
 
 
-def _read_members(text: str, start: int) -> tuple[Entries | None, dict[Key, Value], int]:
-    entries: Entries | None = None
-    others: dict[Key, Value] = {}
-    at = skip_space(text, start + 1)
-    if text[at : at + 1] == "}":
-        return entries, others, at + 1
-    while True:
-        key, value_at = read_key(text, at, 0)
-        if key in others or (key == OFFSET_TABLE and entries is not None):
-            fail("duplicate_key", f"{key!r} is there twice: two files are mixed", text, at)
-        if key == OFFSET_TABLE:
-            entries, end = read_offset_table(text, value_at)
-        else:
-            others[key], end = read_value(text, value_at, 1)
-        more = _MORE.match(text, end)
-        if more is None:
-            expected("',' or '}'", text, end)
-        if more[1] == "}":
-            return entries, others, more.end(1)
-        at = more.end()
-
-
 def _columns(entries: Entries, others: dict[Key, Value]) -> ConsumerOffsets:
     version = data_version_of(others)
     out = ConsumerOffsets(
@@ -244,7 +220,7 @@ KIND: Final = FileKind(
     label="copies of consumerOffset.json",
     time="to_ts",
     by_recorder=True,
-    phrases=(OFFSETS, QUEUE, ("in the file of {source_name}",)),
+    phrases=(OFFSET_PHRASES, QUEUE_PHRASE, ("in the file of {source_name}",)),
     recording=RecordingWays(
         AGAIN, RECORD, "run `mqreplay record --store` on each broker", by_hooks=False, importance=1
     ),

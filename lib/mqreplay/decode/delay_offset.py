@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from mqreplay.decode.fastjson_text import read_fastjson
 from mqreplay.decode.fields import DataVersion, bare_int, data_version_of, object_of, table_of, wrong_type
-from mqreplay.errors import DecodeError
+from mqreplay.words.errors import DecodeError
 
 
 class DelayOffset(NamedTuple):

@@ -16,8 +16,9 @@ import re
 from math import isfinite
 from typing import TypeAlias
 
+from mqreplay.core.java import LONG_MAX, LONG_MIN
 from mqreplay.decode.text import TAKE_BAK, expected, fail, refuse_trailing, skip_space, text_of
-from mqreplay.errors import DecodeError
+from mqreplay.words.errors import DecodeError
 
 Scalar: TypeAlias = str | int | float | bool | None
 ObjectKey: TypeAlias = tuple[tuple[str, Scalar], ...]
@@ -25,7 +26,6 @@ Key: TypeAlias = str | int | ObjectKey
 Value: TypeAlias = "Scalar | list[Value] | dict[Key, Value]"
 
 MAX_DEPTH = 32
-LONG_MIN, LONG_MAX = -(2**63), 2**63 - 1
 
 _WS = r"[ \t\r\n]*"
 _INTEGER = r"-?(?:0|[1-9][0-9]*)"
@@ -58,7 +58,7 @@ def read_fastjson(data: bytes) -> Value:
     {(('brokerName', 'b'), ('queueId', 1)): 175}
     >>> read_fastjson(b'{"a":1,}')
     Traceback (most recent call last):
-    mqreplay.errors.DecodeError: bad_syntax: expected a key, found '}' (byte 7)
+    mqreplay.words.errors.DecodeError: bad_syntax: expected a key, found '}' (byte 7)
     """
     return read_fastjson_text(text_of(data))
 
@@ -225,7 +225,7 @@ def long_of(digits: str, text: str, at: int) -> int:
 
     >>> long_of("9223372036854775808", "9223372036854775808", 0)
     Traceback (most recent call last):
-    mqreplay.errors.DecodeError: bad_number: 9223372036854775808 is not a 64-bit integer (byte 0)
+    mqreplay.words.errors.DecodeError: bad_number: 9223372036854775808 is not a 64-bit integer (byte 0)
     """
     bare = digits.removeprefix("-")
     canonical = bare.isascii() and bare.isdigit() and (bare[0] != "0" or digits == "0")

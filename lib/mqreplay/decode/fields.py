@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from mqreplay.decode.fastjson_text import LONG_MAX, Key, Value
-from mqreplay.errors import DecodeError
-
-INT_MIN, INT_MAX = -(2**31), 2**31 - 1
+from mqreplay.core.java import INT_MAX, LONG_MAX
+from mqreplay.decode.fastjson_text import Key, Value
+from mqreplay.words.errors import DecodeError
 
 
 class DataVersion(NamedTuple):
@@ -27,7 +26,7 @@ def wrong_type(name: str, wanted: str, found: object) -> DecodeError:
 
     >>> raise wrong_type("queue_id", "a whole number", "7")
     Traceback (most recent call last):
-    mqreplay.errors.DecodeError: wrong_type: queue_id should be a whole number, and is '7'
+    mqreplay.words.errors.DecodeError: wrong_type: queue_id should be a whole number, and is '7'
     """
     return DecodeError("wrong_type", f"{name} should be {wanted}, and is {str_of(found)}")
 
@@ -59,7 +58,7 @@ def table_of(root: Value, table: str) -> Mapping[Key, Value]:
 
     >>> table_of({"other": {}}, "topicConfigTable")
     Traceback (most recent call last):
-    mqreplay.errors.DecodeError: foreign: there is no 'topicConfigTable': it is another file (byte 0)
+    mqreplay.words.errors.DecodeError: foreign: there is no 'topicConfigTable': it is another file (byte 0)
     """
     if not isinstance(root, dict) or table not in root:
         raise DecodeError("foreign", f"there is no {table!r}: it is another file", 0)

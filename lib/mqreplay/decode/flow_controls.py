@@ -6,30 +6,17 @@ from typing import Final
 
 from mqreplay.decode.columns import PlainColumns, one_of
 from mqreplay.decode.jsonl import read_object
-from mqreplay.decode.kind import QUEUE, Kind
+from mqreplay.decode.kind import QUEUE_PHRASE, Kind
 
-COLUMNS: Final = {
-    "ts": "timestamp_ms",
-    "client_id": "string",
-    "consumer_group": "string",
-    "topic": "string",
-    "broker_name": "string",
-    "queue_id": "int",
-    "flow_control": "string",
-    "threshold": "bigint",
-    "min_offset": "bigint",
-    "max_offset": "bigint",
-    "cached_msgs": "bigint",
-    "cached_mib": "bigint",
-    "times": "bigint",
-    "source": "string",
-}
-REQUIRED: Final = (
-    *("ts", "client_id", "consumer_group", "topic", "broker_name", "queue_id", "flow_control"),
-    *("min_offset", "max_offset"),
+_PLAIN: Final = PlainColumns(
+    """
+    ts timestamp_ms not null, client_id string not null, consumer_group string not null, topic string not null,
+    broker_name string not null, queue_id int not null, flow_control string not null, threshold bigint,
+    min_offset bigint not null, max_offset bigint not null, cached_msgs bigint, cached_mib bigint, times bigint,
+    source string
+    """
 )
 LIMITS: Final = ("count", "size", "span")
-_PLAIN: Final = PlainColumns(COLUMNS, REQUIRED)
 
 
 def decode_flow_control(line: bytes) -> dict[str, object]:
@@ -53,7 +40,7 @@ KIND: Final = Kind(
     table="silver.flow_control",
     label="pulls that flow control held back",
     decode=decode_flow_control,
-    columns=COLUMNS,
-    required=REQUIRED,
-    phrases=("flow control by {flow_control}", QUEUE, "{cached_msgs:,} messages cached"),
+    columns=_PLAIN.types,
+    required=_PLAIN.required,
+    phrases=("flow control by {flow_control}", QUEUE_PHRASE, "{cached_msgs:,} messages cached"),
 )

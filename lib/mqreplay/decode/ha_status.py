@@ -5,22 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from mqreplay.core.java import LONG_MAX, LONG_MIN
 from mqreplay.decode.body import answer_of, items_of
 from mqreplay.decode.columns import PlainColumns, instant_field, missing
-from mqreplay.decode.fastjson_text import LONG_MAX, LONG_MIN, Key, Value
+from mqreplay.decode.fastjson_text import Key, Value
 from mqreplay.decode.fields import bool_field, int_field, object_of, text_field
 from mqreplay.decode.jsonl import read_object
 from mqreplay.decode.kind import Kind
 
-_TYPES: Final = {
-    "ts": "timestamp_ms",
-    "response_ts": "timestamp_ms",
-    "broker_name": "string",
-    "broker_id": "bigint",
-    "broker_addr": "string",
-    "response_code": "int",
-    "error": "string",
-}
+_PLAIN: Final = PlainColumns(
+    """
+    ts timestamp_ms not null, response_ts timestamp_ms, broker_name string not null, broker_id bigint not null,
+    broker_addr string, response_code int, error string
+    """
+)
 _OF_MASTER: Final = {
     "master_end": "bigint",
     "in_sync_slaves": "int",
@@ -37,10 +35,8 @@ _OF_SLAVE: Final = {
     "last_write_ts": "timestamp_ms",
 }
 _OF_BODY: Final = {"is_master": "boolean", **_OF_MASTER, **_OF_SLAVE}
-COLUMNS: Final = {**_TYPES, **_OF_BODY}
-REQUIRED: Final = ("ts", "broker_name", "broker_id")
-_PLAIN: Final = PlainColumns(_TYPES, REQUIRED)
-_TIMES: Final = PlainColumns({"last_read_ts": "timestamp_ms", "last_write_ts": "timestamp_ms"}, ())
+COLUMNS: Final = {**_PLAIN.types, **_OF_BODY}
+_TIMES: Final = PlainColumns("last_read_ts timestamp_ms, last_write_ts timestamp_ms")
 
 
 def decode_ha_status(line: bytes) -> dict[str, object]:
@@ -118,7 +114,7 @@ KIND: Final = Kind(
     label="states of the slaves by their masters",
     decode=decode_ha_status,
     columns=COLUMNS,
-    required=REQUIRED,
+    required=_PLAIN.required,
     by_recorder=True,
     phrases=(
         "no answer: {error}",

@@ -10,26 +10,18 @@ from mqreplay.decode.columns import PlainColumns, missing, one_of, source_of
 from mqreplay.decode.fastjson_text import Key, Value
 from mqreplay.decode.fields import bool_field, object_of, text_field
 from mqreplay.decode.jsonl import read_object
-from mqreplay.decode.kind import BROKER_LOG, RECORD, Kind, RecordingWays
+from mqreplay.decode.kind import BROKER_LOG_ADVICE, RECORD, Kind, RecordingWays
 from mqreplay.decode.subscriptions import SUBSCRIPTIONS, subscriptions_of
 
-_TYPES: Final = {
-    "ts": "timestamp_ms",
-    "response_ts": "timestamp_ms",
-    "heard_ts": "timestamp_ms",
-    "kind": "string",
-    "client_id": "string",
-    "broker_name": "string",
-    "broker_addr": "string",
-    "broker_id": "bigint",
-    "mode": "string",
-    "response_code": "int",
-    "error": "string",
-    "source": "string",
-    "language": "string",
-}
+_PLAIN: Final = PlainColumns(
+    """
+    ts timestamp_ms not null, response_ts timestamp_ms, heard_ts timestamp_ms, kind string not null,
+    client_id string not null, broker_name string, broker_addr string, broker_id bigint, mode string,
+    response_code int, error string, source string, language string
+    """
+)
 COLUMNS: Final = {
-    **_TYPES,
+    **_PLAIN.types,
     "consumer_group": "string",
     "producer_group": "string",
     "closed_group": "string",
@@ -39,12 +31,10 @@ COLUMNS: Final = {
     ),
     "producer_groups": "array<string>",
 }
-REQUIRED: Final = ("ts", "kind", "client_id")
 # The last is no request: a broker removed a client from a group because its connection closed, or 120 s passed without
 # a heartbeat (ConsumerManager#doChannelCloseEvent, #scanNotActiveChannel).
 KINDS_OF_REQUEST: Final = ("HEART_BEAT", "UNREGISTER_CLIENT", "CHANNEL_CLOSE")
 SOURCES: Final = ("heartbeat", "broker_log", "client_log")  # the first one is the default
-_PLAIN: Final = PlainColumns(_TYPES, REQUIRED)
 
 
 def decode_heartbeat(line: bytes) -> dict[str, object]:
@@ -121,7 +111,7 @@ KIND: Final = Kind(
     label="heartbeats and unregistrations",
     decode=decode_heartbeat,
     columns=COLUMNS,
-    required=REQUIRED,
+    required=_PLAIN.required,
     renamed={
         "consumers": "consumer_data_set",
         "consumer_group": "unregistered_consumer_group",
@@ -135,5 +125,5 @@ KIND: Final = Kind(
         "last heartbeat {heard_ts}",
         "error: {error}",
     ),
-    recording=RecordingWays(BROKER_LOG, RECORD, BROKER_LOG, importance=5),
+    recording=RecordingWays(BROKER_LOG_ADVICE, RECORD, BROKER_LOG_ADVICE, importance=5),
 )

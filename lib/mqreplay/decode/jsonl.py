@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 
 from mqreplay.decode.fields import str_of
 from mqreplay.decode.text import refuse_many
-from mqreplay.errors import DecodeError
+from mqreplay.words.errors import DecodeError
 
 MAX_DEPTH = 100
 
@@ -27,7 +27,7 @@ def read_object(line: bytes) -> dict[str, Any]:
     {'ts': 1795228808333, 'kind': 'QUERY'}
     >>> read_object(b'{"ts":1,"ts":2}')
     Traceback (most recent call last):
-    mqreplay.errors.DecodeError: duplicate_key: 'ts' is twice in one object
+    mqreplay.words.errors.DecodeError: duplicate_key: 'ts' is twice in one object
     """
     record: dict[str, Any]
     try:

@@ -12,13 +12,13 @@ CAPTURE: Final = "capture the brokers' ports with tcpdump and run `mqreplay impo
 RECORD: Final = "run `mqreplay record`"
 AGAIN: Final = "run `mqreplay record` without --group and --topic for the whole night"
 CLIENT_LOG: Final = "import rocketmq_client.log of each client"
-BROKER_LOG: Final = "import broker.log of each broker"
+BROKER_LOG_ADVICE: Final = "import broker.log of each broker"
 
 # A text with names of columns in braces, or several texts, of which the first without a null value is used.
 Phrase = str | tuple[str, ...]
-QUEUE: Final = "queue {broker_name}/{queue_id} of {topic}"
+QUEUE_PHRASE: Final = "queue {broker_name}/{queue_id} of {topic}"
 ON_BROKER: Final = "on {broker_name}-{broker_id}"
-OFFSETS: Final = (
+OFFSET_PHRASES: Final = (
     "offset {previous_offset:,} -> {new_offset:,}",
     "offset {new_offset:,}",
     "offset {previous_offset:,} removed",

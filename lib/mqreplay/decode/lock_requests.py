@@ -11,25 +11,17 @@ from mqreplay.decode.jsonl import read_object
 from mqreplay.decode.kind import Kind
 from mqreplay.decode.message_queue import message_queues_of
 
-_TYPES: Final = {
-    "ts": "timestamp_ms",
-    "response_ts": "timestamp_ms",
-    "kind": "string",
-    "client_id": "string",
-    "broker_name": "string",
-    "broker_addr": "string",
-    "broker_id": "bigint",
-    "mode": "string",
-    "response_code": "int",
-    "remark": "string",
-    "error": "string",
-    "other_client_id": "string",
-}
+_PLAIN: Final = PlainColumns(
+    """
+    ts timestamp_ms not null, response_ts timestamp_ms, kind string not null, client_id string, broker_name string,
+    broker_addr string, broker_id bigint, mode string, response_code int, remark string, error string,
+    other_client_id string
+    """
+)
 _QUEUES: Final = "array<struct<topic:string,broker_name:string,queue_id:int>>"
-COLUMNS: Final = {**_TYPES, "consumer_group": "string", "mq_set": _QUEUES, "lock_ok_mq_set": _QUEUES}
+COLUMNS: Final = {**_PLAIN.types, "consumer_group": "string", "mq_set": _QUEUES, "lock_ok_mq_set": _QUEUES}
 REQUIRED: Final = ("ts", "kind", "client_id", "consumer_group", "mq_set")
 KINDS_OF_REQUEST: Final = ("LOCK_BATCH_MQ", "UNLOCK_BATCH_MQ")
-_PLAIN: Final = PlainColumns(_TYPES, ("ts", "kind"))
 
 
 def decode_lock_request(line: bytes) -> dict[str, object]:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+from mqreplay.core.java import INT_MAX
 from mqreplay.decode.fastjson_text import Key, Value, read_fastjson_text
-from mqreplay.decode.fields import INT_MAX, str_of, wrong_type
-from mqreplay.errors import DecodeError
+from mqreplay.decode.fields import str_of, wrong_type
+from mqreplay.words.errors import DecodeError
 
 
 class MessageQueue(NamedTuple):

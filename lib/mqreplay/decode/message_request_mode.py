@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 from mqreplay.decode.fastjson_text import read_fastjson
 from mqreplay.decode.fields import int_field, object_of, table_of, text_field
 from mqreplay.decode.kind import FileKind
-from mqreplay.errors import DecodeError
+from mqreplay.words.errors import DecodeError
 
 
 class MessageRequestMode(NamedTuple):

@@ -6,30 +6,17 @@ from typing import Final
 
 from mqreplay.decode.columns import PlainColumns, missing, one_of
 from mqreplay.decode.jsonl import read_object
-from mqreplay.decode.kind import CAPTURE, ON_BROKER, QUEUE, Kind, RecordingWays
+from mqreplay.decode.kind import CAPTURE, ON_BROKER, QUEUE_PHRASE, Kind, RecordingWays
 
-COLUMNS: Final = {
-    "ts": "timestamp_ms",
-    "response_ts": "timestamp_ms",
-    "kind": "string",
-    "mode": "string",
-    "client_id": "string",
-    "consumer_group": "string",
-    "topic": "string",
-    "queue_id": "int",
-    "broker_name": "string",
-    "broker_addr": "string",
-    "broker_id": "bigint",
-    "commit_offset": "bigint",
-    "answer_offset": "bigint",
-    "response_code": "int",
-    "response_name": "string",
-    "remark": "string",
-    "error": "string",
-}
-REQUIRED: Final = ("ts", "kind", "client_id", "consumer_group", "topic", "queue_id", "broker_name")
+_PLAIN: Final = PlainColumns(
+    """
+    ts timestamp_ms not null, response_ts timestamp_ms, kind string not null, mode string,
+    client_id string not null, consumer_group string not null, topic string not null, queue_id int not null,
+    broker_name string not null, broker_addr string, broker_id bigint, commit_offset bigint, answer_offset bigint,
+    response_code int, response_name string, remark string, error string
+    """
+)
 KINDS_OF_REQUEST: Final = ("UPDATE", "QUERY")
-_PLAIN: Final = PlainColumns(COLUMNS, REQUIRED)
 
 
 def decode_offset_commit(line: bytes) -> dict[str, object]:
@@ -57,8 +44,8 @@ KIND: Final = Kind(
     table="silver.offset_commit",
     label="offset commits",
     decode=decode_offset_commit,
-    columns=COLUMNS,
-    required=REQUIRED,
-    phrases=("{kind} offset {commit_offset:,}", QUEUE, ON_BROKER, "error: {error}"),
+    columns=_PLAIN.types,
+    required=_PLAIN.required,
+    phrases=("{kind} offset {commit_offset:,}", QUEUE_PHRASE, ON_BROKER, "error: {error}"),
     recording=RecordingWays(CAPTURE, CAPTURE, importance=9),
 )

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 from mqreplay.decode.consumer_offset import OFFSET_TABLE, decode_consumer_offset
 from mqreplay.decode.text import MAX_BYTES
-from mqreplay.errors import DecodeError
+from mqreplay.words.errors import DecodeError
 
 _NAME: Final = OFFSET_TABLE.encode()
 _BEGIN: Final = b'\n\t"' + _NAME + b'":{\n'
@@ -109,7 +109,7 @@ def counter_beside(head: bytes, tail: bytes, before: tuple[bytes, bytes] | None 
     3
     >>> counter_beside(b'{"offsetTable":{},"other":{\\n\\t"offsetTable":{\\n', b"\\n\\t}}\\n}")
     Traceback (most recent call last):
-    mqreplay.errors.DecodeError: layout: the offset table is not where it was
+    mqreplay.words.errors.DecodeError: layout: the offset table is not where it was
     """
     rest = head + tail
     if not head.endswith(_BEGIN) or not tail.startswith(_END) or not _names_one_table(rest):

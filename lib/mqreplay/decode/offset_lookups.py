@@ -9,27 +9,16 @@ from typing import Final
 
 from mqreplay.decode.columns import PlainColumns, missing, one_of
 from mqreplay.decode.jsonl import read_object
-from mqreplay.decode.kind import ON_BROKER, QUEUE, Kind
+from mqreplay.decode.kind import ON_BROKER, QUEUE_PHRASE, Kind
 
-COLUMNS: Final = {
-    "ts": "timestamp_ms",
-    "response_ts": "timestamp_ms",
-    "kind": "string",
-    "client_id": "string",
-    "topic": "string",
-    "queue_id": "int",
-    "broker_name": "string",
-    "broker_addr": "string",
-    "broker_id": "bigint",
-    "searched_ts": "timestamp_ms",
-    "answer_offset": "bigint",
-    "response_code": "int",
-    "remark": "string",
-    "error": "string",
-}
-REQUIRED: Final = ("ts", "kind", "client_id", "topic", "queue_id", "broker_name")
+_PLAIN: Final = PlainColumns(
+    """
+    ts timestamp_ms not null, response_ts timestamp_ms, kind string not null, client_id string not null,
+    topic string not null, queue_id int not null, broker_name string not null, broker_addr string, broker_id bigint,
+    searched_ts timestamp_ms, answer_offset bigint, response_code int, remark string, error string
+    """
+)
 KINDS_OF_REQUEST: Final = ("MAX", "SEARCH")
-_PLAIN: Final = PlainColumns(COLUMNS, REQUIRED)
 
 
 def decode_offset_lookup(line: bytes) -> dict[str, object]:
@@ -57,7 +46,7 @@ KIND: Final = Kind(
     table="silver.offset_lookup",
     label="requests of clients for the end of a queue, or for the offset of a time",
     decode=decode_offset_lookup,
-    columns=COLUMNS,
-    required=REQUIRED,
-    phrases=(("{kind}: offset {answer_offset:,}", "{kind}"), QUEUE, ON_BROKER, "error: {error}"),
+    columns=_PLAIN.types,
+    required=_PLAIN.required,
+    phrases=(("{kind}: offset {answer_offset:,}", "{kind}"), QUEUE_PHRASE, ON_BROKER, "error: {error}"),
 )

@@ -8,13 +8,12 @@ forms (an escape in a key) or reports the error and its position. A property tes
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass, field
-from typing import Final
 
-from mqreplay.decode.fastjson_text import LONG_MAX, LONG_MIN, long_of, read_key
+from mqreplay.core.java import INT_MAX, LONG_MAX, LONG_MIN
+from mqreplay.decode.fastjson_text import Key, Value, long_of, read_key, read_value
 from mqreplay.decode.text import expected, fail, skip_space
-
-INT_MAX: Final = 2**31 - 1
 
 _WS = r"[ \t\r\n]*+"
 _ID = r'(?:(?:0|[1-9][0-9]{0,9})|"(?:0|[1-9][0-9]{0,9})")'
@@ -47,6 +46,37 @@ def read_offset_table(text: str, at: int) -> tuple[Entries, int]:
     (Entries(keys=['t@g'], counts=[2], queue_ids=[0, 1], offsets=[5, -1]), 18)
     """
     return _take_fast(text, at) or read_table_carefully(text, at)
+
+
+def read_members(
+    text: str, start: int, names: Collection[str], twice: str
+) -> tuple[dict[str, Entries], dict[Key, Value], int]:
+    """Return the offset tables ``names`` of the object at ``start`` (characters), its other members, and its end.
+
+    ``twice`` is the form of the error for a key that is there twice.
+
+    >>> read_members('{"offsetTable":{"t@g":{0:5}},"n":1}', 0, ("offsetTable",), "twice: {}")[1:]
+    ({'n': 1}, 35)
+    """
+    tables: dict[str, Entries] = {}
+    others: dict[Key, Value] = {}
+    at = skip_space(text, start + 1)
+    if text[at : at + 1] == "}":
+        return tables, others, at + 1
+    while True:
+        key, value_at = read_key(text, at, 0)
+        if key in others or key in tables:
+            fail("duplicate_key", twice.format(key), text, at)
+        if key in names:
+            tables[str(key)], end = read_offset_table(text, value_at)
+        else:
+            others[key], end = read_value(text, value_at, 1)
+        more = _MORE.match(text, end)
+        if more is None:
+            expected("',' or '}'", text, end)
+        if more[1] == "}":
+            return tables, others, more.end(1)
+        at = more.end()
 
 
 def _take_fast(text: str, at: int) -> tuple[Entries, int] | None:
@@ -92,7 +122,7 @@ def read_table_carefully(text: str, at: int) -> tuple[Entries, int]:
 
     >>> read_table_carefully('{"t@g":{-1:5}}', 0)
     Traceback (most recent call last):
-    mqreplay.errors.DecodeError: bad_number: queue id -1 is not 0 to 2147483647 (byte 8)
+    mqreplay.words.errors.DecodeError: bad_number: queue id -1 is not 0 to 2147483647 (byte 8)
     """
     _refuse_other(text, at, "the offset table")
     entries = Entries()

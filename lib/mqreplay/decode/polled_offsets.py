@@ -7,20 +7,19 @@ if nothing changed. A line is accepted completely or not at all.
 
 from __future__ import annotations
 
-import re
 from typing import Final, NamedTuple
 
+from mqreplay.core.java import INT_MAX
 from mqreplay.decode.columns import TIME_MAX, TIME_MIN, missing, out_of_bounds
-from mqreplay.decode.fastjson_text import Key, Value, read_key, read_value
-from mqreplay.decode.fields import INT_MAX, str_of, wrong_type
-from mqreplay.decode.offset_table import Entries, read_offset_table
-from mqreplay.decode.text import TAKE_BAK, expected, fail, refuse_trailing, skip_space, text_of
-from mqreplay.errors import DecodeError
+from mqreplay.decode.fastjson_text import Value
+from mqreplay.decode.fields import str_of, wrong_type
+from mqreplay.decode.offset_table import Entries, read_members
+from mqreplay.decode.text import TAKE_BAK, expected, refuse_trailing, skip_space, text_of
+from mqreplay.words.errors import DecodeError
 
 WHOLE: Final = "offsetTable"
 CHANGED: Final = "changed"
-REMOVED: Final = "removed"
-_MORE: Final = re.compile(r"[ \t\r\n]*([,}])[ \t\r\n]*")
+REMOVED_ENTRIES: Final = "removed"
 
 
 class PolledOffsets(NamedTuple):
@@ -47,7 +46,7 @@ def decode_polled_offsets(line: bytes) -> PolledOffsets:
     {'orders@pay': [0]}
     >>> decode_polled_offsets(b'{"ts":1795228799427,"changed":{"orders@pay":{"0"')
     Traceback (most recent call last):
-    mqreplay.errors.DecodeError: torn: cut short where ':' should follow (byte 48)
+    mqreplay.words.errors.DecodeError: torn: cut short where ':' should follow (byte 48)
     """
     try:
         return _read(line)
@@ -62,38 +61,16 @@ def _read(line: bytes) -> PolledOffsets:
         expected("an object", text, start)
     if text[start] != "{":
         raise wrong_type("a line", "one object", text[start:])
-    tables, others, end = _read_members(text, start)
+    tables, others, end = read_members(text, start, (WHOLE, CHANGED), "{!r} is twice in one line")
     refuse_trailing(text, end)
     if len(tables) > 1:
         raise DecodeError("bad_syntax", f"a line has {WHOLE} or {CHANGED}, and this one has both")
-    removed = _removed(others.get(REMOVED))
+    removed = _removed(others.get(REMOVED_ENTRIES))
     is_whole = WHOLE in tables
     if is_whole and removed:
-        raise DecodeError("bad_syntax", f"a line has {WHOLE} or {REMOVED}, and this one has both")
+        raise DecodeError("bad_syntax", f"a line has {WHOLE} or {REMOVED_ENTRIES}, and this one has both")
     entries = tables.get(WHOLE if is_whole else CHANGED, Entries())
     return PolledOffsets(_ts(others.get("ts")), is_whole, entries, removed)
-
-
-def _read_members(text: str, start: int) -> tuple[dict[str, Entries], dict[Key, Value], int]:
-    tables: dict[str, Entries] = {}
-    others: dict[Key, Value] = {}
-    at = skip_space(text, start + 1)
-    if text[at : at + 1] == "}":
-        return tables, others, at + 1
-    while True:
-        key, value_at = read_key(text, at, 0)
-        if key in others or key in tables:
-            fail("duplicate_key", f"{key!r} is twice in one line", text, at)
-        if key in (WHOLE, CHANGED):
-            tables[str(key)], end = read_offset_table(text, value_at)
-        else:
-            others[key], end = read_value(text, value_at, 1)
-        more = _MORE.match(text, end)
-        if more is None:
-            expected("',' or '}'", text, end)
-        if more[1] == "}":
-            return tables, others, more.end(1)
-        at = more.end()
 
 
 def _ts(value: Value) -> int:
@@ -108,20 +85,20 @@ def _removed(value: Value) -> dict[str, list[int]]:
     if value is None:
         return {}
     if not isinstance(value, dict):
-        raise wrong_type(REMOVED, "an object", value)
+        raise wrong_type(REMOVED_ENTRIES, "an object", value)
     removed: dict[str, list[int]] = {}
     for key, queue_ids in value.items():
         if not isinstance(key, str):
-            raise wrong_type(f"a key of {REMOVED}", "topic@group", key)
+            raise wrong_type(f"a key of {REMOVED_ENTRIES}", "topic@group", key)
         if not isinstance(queue_ids, list):
-            raise wrong_type(f"the queues of {str_of(key)} in {REMOVED}", "a list", queue_ids)
+            raise wrong_type(f"the queues of {str_of(key)} in {REMOVED_ENTRIES}", "a list", queue_ids)
         removed[key] = [_queue_id(queue_id) for queue_id in queue_ids]
     return removed
 
 
 def _queue_id(value: Value) -> int:
     if type(value) is not int:
-        raise wrong_type(f"a queue id in {REMOVED}", "a whole number", value)
+        raise wrong_type(f"a queue id in {REMOVED_ENTRIES}", "a whole number", value)
     if not 0 <= value <= INT_MAX:
-        raise DecodeError("bad_number", f"a queue id in {REMOVED} should be 0 to {INT_MAX}, and is {value}")
+        raise DecodeError("bad_number", f"a queue id in {REMOVED_ENTRIES} should be 0 to {INT_MAX}, and is {value}")
     return value

@@ -7,45 +7,34 @@ from base64 import b64decode
 from collections.abc import Mapping
 from typing import Any, Final
 
+from mqreplay.core.java import INT_MAX, INT_MIN, LONG_MAX, LONG_MIN
 from mqreplay.core.pop_receipt import parse_extra_info, real_topic
 from mqreplay.decode.body import body_of, items_of
 from mqreplay.decode.columns import PlainColumns, missing, one_of
 from mqreplay.decode.fastjson_text import Key, Value
-from mqreplay.decode.fields import INT_MAX, INT_MIN, int_field, object_of, text_field, wrong_type
+from mqreplay.decode.fields import int_field, object_of, text_field, wrong_type
 from mqreplay.decode.jsonl import read_object
 from mqreplay.decode.kind import Kind
-from mqreplay.errors import DecodeError, IllegalArgument, NumberFormat
+from mqreplay.words.errors import DecodeError, IllegalArgument, NumberFormat
 
-_TYPES: Final = {
-    "ts": "timestamp_ms",
-    "response_ts": "timestamp_ms",
-    "kind": "string",
-    "client_id": "string",
-    "broker_name": "string",
-    "broker_addr": "string",
-    "broker_id": "bigint",
-    "invisible_time_ms": "bigint",
-    "response_code": "int",
-    "response_name": "string",
-    "remark": "string",
-    "pop_ts": "timestamp_ms",
-    "answer_invisible_time_ms": "bigint",
-    "revive_queue_id": "int",
-    "error": "string",
-}
+_PLAIN: Final = PlainColumns(
+    """
+    ts timestamp_ms not null, response_ts timestamp_ms, kind string not null, client_id string, broker_name string,
+    broker_addr string, broker_id bigint, invisible_time_ms bigint, response_code int, response_name string,
+    remark string, pop_ts timestamp_ms, answer_invisible_time_ms bigint, revive_queue_id int, error string
+    """
+)
 _RECEIPT: Final = (
     "consumer_group:string,topic:string,queue_id:int,queue_offset:bigint,pop_ts:bigint,invisible_time_ms:bigint,"
     "revive_queue_id:int"
 )
-COLUMNS: Final = {**_TYPES, "receipts": f"array<struct<{_RECEIPT}>>"}
-REQUIRED: Final = ("ts", "kind")
+COLUMNS: Final = {**_PLAIN.types, "receipts": f"array<struct<{_RECEIPT}>>"}
 KINDS_OF_REQUEST: Final = ("ACK", "BATCH_ACK", "CHANGE_INVISIBLE_TIME")
 MOST_RECEIPTS: Final = 100_000  # of a request: a bit set names many in few bytes
-LONG_MIN, LONG_MAX = -(2**63), 2**63 - 1
-_PLAIN: Final = PlainColumns(_TYPES, REQUIRED)
 _SINGLE: Final = PlainColumns(
-    {"consumer_group": "string", "topic": "string", "queue_offset": "bigint", "extra_info": "string"},
-    ("consumer_group", "topic", "queue_offset", "extra_info"),
+    """
+    consumer_group string not null, topic string not null, queue_offset bigint not null, extra_info string not null
+    """
 )
 Receipt = tuple[object, ...]
 
@@ -145,5 +134,5 @@ KIND: Final = Kind(
     label="acknowledgements of POP",
     decode=decode_pop_ack,
     columns=COLUMNS,
-    required=REQUIRED,
+    required=_PLAIN.required,
 )

@@ -13,18 +13,14 @@ from mqreplay.decode.jsonl import read_object
 from mqreplay.decode.kind import Kind
 from mqreplay.decode.message_queue import message_queue_of
 
-_TYPES: Final = {
-    "ts": "timestamp_ms",
-    "response_ts": "timestamp_ms",
-    "broker_name": "string",
-    "broker_addr": "string",
-    "broker_id": "bigint",
-    "response_code": "int",
-    "remark": "string",
-    "error": "string",
-}
+_PLAIN: Final = PlainColumns(
+    """
+    ts timestamp_ms not null, response_ts timestamp_ms, broker_name string, broker_addr string, broker_id bigint,
+    response_code int, remark string, error string
+    """
+)
 COLUMNS: Final = {
-    **_TYPES,
+    **_PLAIN.types,
     "client_id": "string",
     "consumer_group": "string",
     "topic": "string",
@@ -34,7 +30,6 @@ COLUMNS: Final = {
     "queues": "array<struct<broker_name:string,queue_id:int>>",
 }
 REQUIRED: Final = ("ts", "client_id", "consumer_group", "topic")
-_PLAIN: Final = PlainColumns(_TYPES, ("ts",))
 _TEXTS: Final = {
     "client_id": "clientId",
     "consumer_group": "consumerGroup",

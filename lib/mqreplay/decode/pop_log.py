@@ -5,57 +5,33 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from mqreplay.core.pop_answer import popped_receipts
+from mqreplay.core.pop_receipt import popped_receipts
 from mqreplay.decode.columns import PlainColumns
 from mqreplay.decode.fastjson_text import Key, Value
 from mqreplay.decode.fields import object_of, wrong_type
 from mqreplay.decode.jsonl import read_object
 from mqreplay.decode.kind import Kind
-from mqreplay.errors import DecodeError, IllegalArgument, NumberFormat
+from mqreplay.words.errors import DecodeError, IllegalArgument, NumberFormat
 
-_TYPES: Final = {
-    "request_ts": "timestamp_ms",
-    "response_ts": "timestamp_ms",
-    "client_id": "string",
-    "consumer_group": "string",
-    "topic": "string",
-    "broker_name": "string",
-    "broker_addr": "string",
-    "broker_id": "bigint",
-    "asked_queue_id": "int",
-    "max_msg_nums": "int",
-    "invisible_time_ms": "bigint",
-    "poll_time_ms": "bigint",
-    "init_mode": "int",
-    "is_order": "boolean",
-    "attempt_id": "string",
-    "expression": "string",
-    "expression_type": "string",
-    "response_code": "int",
-    "response_name": "string",
-    "remark": "string",
-    "pop_ts": "timestamp_ms",
-    "answer_invisible_time_ms": "bigint",
-    "revive_queue_id": "int",
-    "rest_num": "bigint",
-    "error": "string",
-}
+_PLAIN: Final = PlainColumns(
+    """
+    request_ts timestamp_ms not null, response_ts timestamp_ms, client_id string, consumer_group string not null,
+    topic string not null, broker_name string not null, broker_addr string, broker_id bigint, asked_queue_id int,
+    max_msg_nums int, invisible_time_ms bigint, poll_time_ms bigint, init_mode int, is_order boolean,
+    attempt_id string, expression string, expression_type string, response_code int, response_name string,
+    remark string, pop_ts timestamp_ms, answer_invisible_time_ms bigint, revive_queue_id int, rest_num bigint,
+    error string
+    """
+)
 _RECEIPT: Final = "topic_type:string,queue_id:int,start_offset:bigint,queue_offset:bigint"
 _MESSAGE: Final = "msg_id:string,reconsume_times:int,store_ts:bigint"
-COLUMNS: Final = {**_TYPES, "receipts": f"array<struct<{_RECEIPT},{_MESSAGE}>>"}
-REQUIRED: Final = ("request_ts", "consumer_group", "topic", "broker_name")
-_PLAIN: Final = PlainColumns(_TYPES, REQUIRED)
-_INFO: Final = PlainColumns({"start_offset_info": "string", "msg_offset_info": "string"}, ())
+COLUMNS: Final = {**_PLAIN.types, "receipts": f"array<struct<{_RECEIPT},{_MESSAGE}>>"}
+_INFO: Final = PlainColumns("start_offset_info string, msg_offset_info string")
 _OF_MESSAGE: Final = PlainColumns(
-    {
-        "topic_type": "string",
-        "queue_id": "int",
-        "queue_offset": "bigint",
-        "msg_id": "string",
-        "reconsume_times": "int",
-        "store_ts": "timestamp_ms",
-    },
-    ("queue_id", "queue_offset"),
+    """
+    topic_type string, queue_id int not null, queue_offset bigint not null, msg_id string, reconsume_times int,
+    store_ts timestamp_ms
+    """
 )
 Receipt = tuple[object, ...]
 
@@ -121,6 +97,6 @@ KIND: Final = Kind(
     label="requests of POP",
     decode=decode_pop,
     columns=COLUMNS,
-    required=REQUIRED,
+    required=_PLAIN.required,
     time="request_ts",
 )

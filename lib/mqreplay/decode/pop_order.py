@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from mqreplay.decode.fastjson_text import LONG_MAX, LONG_MIN, Key, Value, read_fastjson
-from mqreplay.decode.fields import INT_MAX, INT_MIN, bare_int, int_field, object_of, table_of, text_field, wrong_type
-from mqreplay.decode.kind import QUEUE, FileKind
-from mqreplay.errors import DecodeError
+from mqreplay.core.java import INT_MAX, INT_MIN, LONG_MAX, LONG_MIN
+from mqreplay.decode.fastjson_text import Key, Value, read_fastjson
+from mqreplay.decode.fields import bare_int, int_field, object_of, table_of, text_field, wrong_type
+from mqreplay.decode.kind import QUEUE_PHRASE, FileKind
+from mqreplay.words.errors import DecodeError
 
 SEPARATOR: Final = "@"  # ConsumerOrderInfoManager#buildKey
 
@@ -124,5 +125,10 @@ KIND: Final = FileKind(
     table="silver.pop_order",
     label="consumerOrderInfo.json",
     by_recorder=True,
-    phrases=(QUEUE, "first offset and distances {offset_list}", "acknowledged bits {commit_offset_bit}", "{change}"),
+    phrases=(
+        QUEUE_PHRASE,
+        "first offset and distances {offset_list}",
+        "acknowledged bits {commit_offset_bit}",
+        "{change}",
+    ),
 )

@@ -4,29 +4,23 @@ from __future__ import annotations
 
 from typing import Final
 
+from mqreplay.core.java import INT_MAX
 from mqreplay.decode.body import texts_of
 from mqreplay.decode.columns import PlainColumns, source_of
-from mqreplay.decode.fields import INT_MAX, wrong_type
+from mqreplay.decode.fields import wrong_type
 from mqreplay.decode.jsonl import read_object
 from mqreplay.decode.kind import CLIENT_LOG, RECORD, Kind, RecordingWays
-from mqreplay.errors import DecodeError
+from mqreplay.words.errors import DecodeError
 
-_TYPES: Final = {
-    "ts": "timestamp_ms",
-    "client_id": "string",
-    "consumer_group": "string",
-    "topic": "string",
-    "strategy": "string",
-    "error": "string",
-    "source": "string",
-    "mq_all_size": "int",
-    "cid_all_size": "int",
-}
+_PLAIN: Final = PlainColumns(
+    """
+    ts timestamp_ms not null, client_id string not null, consumer_group string not null, topic string not null,
+    strategy string, error string, source string, mq_all_size int, cid_all_size int
+    """
+)
 _QUEUES: Final = "array<struct<broker_name:string,queue_id:int>>"
-COLUMNS: Final = {**_TYPES, "cid_all": "array<string>", "mq_all": _QUEUES, "mq_divided": _QUEUES}
-REQUIRED: Final = ("ts", "client_id", "consumer_group", "topic")
+COLUMNS: Final = {**_PLAIN.types, "cid_all": "array<string>", "mq_all": _QUEUES, "mq_divided": _QUEUES}
 SOURCES: Final = ("rebalance_log", "client_log")  # the first one is the default
-_PLAIN: Final = PlainColumns(_TYPES, REQUIRED)
 
 
 def decode_rebalance(line: bytes) -> dict[str, object]:
@@ -78,7 +72,7 @@ KIND: Final = Kind(
     label="rebalances",
     decode=decode_rebalance,
     columns=COLUMNS,
-    required=REQUIRED,
+    required=_PLAIN.required,
     phrases=(
         "{strategy} gives {mq_divided} of {topic}",
         "from {mq_all_size} queues for {cid_all_size} clients",

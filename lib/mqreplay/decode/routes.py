@@ -12,27 +12,20 @@ from mqreplay.decode.fields import int_field, object_of, text_field
 from mqreplay.decode.jsonl import read_object
 from mqreplay.decode.kind import AGAIN, RECORD, Kind, RecordingWays
 
-_TYPES: Final = {
-    "ts": "timestamp_ms",
-    "response_ts": "timestamp_ms",
-    "previous_ts": "timestamp_ms",
-    "client_id": "string",
-    "topic": "string",
-    "namesrv_addr": "string",
-    "response_code": "int",
-    "remark": "string",
-    "error": "string",
-}
+_PLAIN: Final = PlainColumns(
+    """
+    ts timestamp_ms not null, response_ts timestamp_ms, previous_ts timestamp_ms, client_id string,
+    topic string not null, namesrv_addr string, response_code int, remark string, error string
+    """
+)
 COLUMNS: Final = {
-    **_TYPES,
+    **_PLAIN.types,
     "queue_datas": (
         "array<struct<broker_name:string,read_queue_nums:int,write_queue_nums:int,perm:int,topic_sys_flag:int>>"
     ),
     "broker_datas": "array<struct<broker_name:string,broker_addrs:map<bigint,string>>>",
     "queue_mappings": "array<struct<broker_name:string,scope:string,total_queues:int>>",
 }
-REQUIRED: Final = ("ts", "topic")
-_PLAIN: Final = PlainColumns(_TYPES, REQUIRED)
 
 
 def decode_route(line: bytes) -> dict[str, object]:
@@ -102,6 +95,6 @@ KIND: Final = Kind(
     label="routes of the topics",
     decode=decode_route,
     columns=COLUMNS,
-    required=REQUIRED,
+    required=_PLAIN.required,
     recording=RecordingWays(AGAIN, RECORD, importance=6),
 )

@@ -6,11 +6,12 @@ import re
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from mqreplay.core.allocation_strategy import strategy_name
+from mqreplay.core.allocation import strategy_name
+from mqreplay.core.java import INT_MIN, LONG_MAX, LONG_MIN
 from mqreplay.decode.body import items_of
 from mqreplay.decode.columns import instant_field, missing
-from mqreplay.decode.fastjson_text import LONG_MAX, LONG_MIN, Key, Value
-from mqreplay.decode.fields import INT_MIN, bool_field, int_field, object_of, wrong_type
+from mqreplay.decode.fastjson_text import Key, Value
+from mqreplay.decode.fields import bool_field, int_field, object_of, text_field, wrong_type
 from mqreplay.decode.message_queue import MessageQueue, keyed_by_queue
 from mqreplay.decode.subscriptions import Subscription, subscriptions_of
 
@@ -18,6 +19,13 @@ PULL_CONSUMER: Final = "CONSUME_ACTIVELY"
 ALL_QUEUES: Final = -1  # queue id in mqPopTable: all queues of a broker
 # Object's toString(): a different text in each process, not a setting.
 _OBJECT: Final = re.compile(r"[\w.$]+(?:/0x[0-9a-f]+)?@[0-9a-f]{1,8}")
+
+
+_THREAD: Final = re.compile(r"(ConsumeMessageThread_.*?) *TID: [0-9]+ STATE: ")
+_NOT_OF_APPLICATION: Final = (
+    *("java.", "javax.", "jdk.", "sun.", "com.sun.", "io.netty."),
+    *("org.apache.rocketmq.", "com.alibaba.rocketmq.", "app//java.", "java.base/", "java.base@"),
+)
 
 
 class HeldQueue(NamedTuple):
@@ -76,7 +84,7 @@ class RunningInfo(NamedTuple):
 
     It is also None if the client consumes by POP alone. ``listeners`` has an item for each of ``queues``.
     ``pop_queues`` is None if the client does not know POP (4.x). ``properties`` are the client's settings by their
-    names in RocketMQ.
+    names in RocketMQ. ``listener_frames``: see `listener_frames`; None without a thread dump.
     """
 
     queues: list[HeldQueue] | None
@@ -88,6 +96,7 @@ class RunningInfo(NamedTuple):
     consume_from_where: str | None
     subscriptions: list[Subscription]
     properties: dict[str, str]
+    listener_frames: list[str] | None
 
 
 def running_info_of(body: Mapping[Key, Value]) -> RunningInfo:
@@ -130,7 +139,32 @@ def running_info_of(body: Mapping[Key, Value]) -> RunningInfo:
         properties.get("consumeFromWhere"),
         subscriptions_of(items_of(body, "subscriptionSet"), "subscriptionSet"),
         {name: text for name, text in properties.items() if not _OBJECT.fullmatch(text)},
+        None if body.get("jstack") is None else listener_frames(text_field(body, "jstack", "") or ""),
     )
+
+
+def listener_frames(jstack: str) -> list[str]:
+    """Return the innermost frame of the application in each thread that consumes messages, each once.
+
+    Threads that wait for messages have none. Source: UtilAll#jstack, ConsumeMessageConcurrentlyService,
+    ConsumeMessageOrderlyService.
+
+    >>> thread = "ConsumeMessageThread_1                  "
+    >>> frames = ["java.net.Socket.read(Native Method)", "com.shop.Listener.call(Listener.java:44)"]
+    >>> listener_frames("\\n".join(thread + text for text in ["TID: 58 STATE: RUNNABLE", *frames]))
+    ['com.shop.Listener.call(Listener.java:44)']
+    """
+    frames: dict[str, None] = {}
+    thread: str | None = None
+    for line in jstack.splitlines():
+        if (begin := _THREAD.match(line)) is not None:
+            thread = begin[1]
+        elif thread is not None and line.startswith(thread):
+            frame = line.removeprefix(thread).strip()
+            if not frame.startswith(_NOT_OF_APPLICATION):
+                frames[frame] = None
+                thread = None
+    return list(frames)
 
 
 def _pop_queues(body: Mapping[Key, Value]) -> list[PopQueue] | None:

@@ -11,32 +11,22 @@ from mqreplay.decode.fastjson_text import Key, Value
 from mqreplay.decode.fields import text_field, wrong_type
 from mqreplay.decode.jsonl import read_object
 from mqreplay.decode.kind import ON_BROKER, Kind
-from mqreplay.errors import DecodeError
+from mqreplay.words.errors import DecodeError
 
 CONSUMER_SEND_MSG_BACK: Final = 36
-_TYPES: Final = {
-    "ts": "timestamp_ms",
-    "response_ts": "timestamp_ms",
-    "client_id": "string",
-    "mode": "string",
-    "broker_name": "string",
-    "broker_addr": "string",
-    "broker_id": "bigint",
-    "request_code": "int",
-    "response_code": "int",
-    "remark": "string",
-    "error": "string",
-}
-_HEADER: Final = {
-    "consumer_group": "string",
-    "topic": "string",
-    "msg_id": "string",
-    "commitlog_offset": "bigint",
-    "delay_level": "int",
-    "max_reconsume_times": "int",
-    "unit_mode": "boolean",
-}
-COLUMNS: Final = {**{name: of for name, of in _TYPES.items() if name != "request_code"}, **_HEADER}
+_PLAIN: Final = PlainColumns(
+    """
+    ts timestamp_ms not null, response_ts timestamp_ms, client_id string not null, mode string, broker_name string,
+    broker_addr string, broker_id bigint, request_code int not null, response_code int, remark string, error string
+    """
+)
+_OF_HEADER: Final = PlainColumns(
+    """
+    consumer_group string not null, topic string, msg_id string, commitlog_offset bigint not null,
+    delay_level int not null, max_reconsume_times int, unit_mode boolean
+    """
+)
+COLUMNS: Final = {**{name: of for name, of in _PLAIN.types.items() if name != "request_code"}, **_OF_HEADER.types}
 REQUIRED: Final = ("ts", "client_id", "consumer_group", "commitlog_offset", "delay_level")
 # Our names of the fields of ConsumerSendMsgBackRequestHeader.
 _TEXTS: Final = {"consumer_group": "group", "topic": "originTopic", "msg_id": "originMsgId"}
@@ -45,8 +35,6 @@ _NUMBERS: Final = {
     "delay_level": "delayLevel",
     "max_reconsume_times": "maxReconsumeTimes",
 }
-_PLAIN: Final = PlainColumns(_TYPES, ("ts", "client_id", "request_code"))
-_OF_HEADER: Final = PlainColumns(_HEADER, ("consumer_group", "commitlog_offset", "delay_level"))
 
 
 def decode_send_back(line: bytes) -> dict[str, object]:

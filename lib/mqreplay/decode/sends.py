@@ -14,44 +14,19 @@ from mqreplay.decode.fields import object_of, text_field, wrong_type
 from mqreplay.decode.jsonl import read_object
 from mqreplay.decode.kind import CAPTURE, Kind, RecordingWays
 
-_TYPES: Final = {
-    "ts": "timestamp_ms",
-    "response_ts": "timestamp_ms",
-    "mode": "string",
-    "client_id": "string",
-    "client_addr": "string",
-    "producer_group": "string",
-    "topic": "string",
-    "queue_id": "int",
-    "broker_name": "string",
-    "broker_addr": "string",
-    "broker_id": "bigint",
-    "is_batch": "boolean",
-    "is_transaction": "boolean",
-    "is_delayed": "boolean",
-    "born_ts": "timestamp_ms",
-    "sys_flag": "int",
-    "reconsume_times": "int",
-    "msg_id": "string",
-    "keys": "string",
-    "size": "bigint",
-    "invoke_id": "string",
-    "cost_ms": "bigint",
-    "response_code": "int",
-    "response_name": "string",
-    "remark": "string",
-    "answer_queue_id": "int",
-    "queue_offset": "bigint",
-    "offset_msg_id": "string",
-    "error": "string",
-    "source": "string",
-    "tags": "string",
-}
-COLUMNS: Final = {**_TYPES, "batch": "array<struct<msg_id:string,keys:string,tags:string>>"}
-REQUIRED: Final = ("ts", "topic", "broker_name")
+_PLAIN: Final = PlainColumns(
+    """
+    ts timestamp_ms not null, response_ts timestamp_ms, mode string, client_id string, client_addr string,
+    producer_group string, topic string not null, queue_id int, broker_name string not null, broker_addr string,
+    broker_id bigint, is_batch boolean, is_transaction boolean, is_delayed boolean, born_ts timestamp_ms,
+    sys_flag int, reconsume_times int, msg_id string, keys string, size bigint, invoke_id string, cost_ms bigint,
+    response_code int, response_name string, remark string, answer_queue_id int, queue_offset bigint,
+    offset_msg_id string, error string, source string, tags string
+    """
+)
+COLUMNS: Final = {**_PLAIN.types, "batch": "array<struct<msg_id:string,keys:string,tags:string>>"}
 MODES: Final = ("sync", "oneway")
 CLIENT_LOG: Final = "client_log"
-_PLAIN: Final = PlainColumns(_TYPES, REQUIRED)
 
 
 def decode_send(line: bytes) -> dict[str, object]:
@@ -91,7 +66,7 @@ KIND: Final = Kind(
     label="sends of producers",
     decode=decode_send,
     columns=COLUMNS,
-    required=REQUIRED,
+    required=_PLAIN.required,
     phrases=(
         "send to {topic}",
         ("queue {broker_name}/{queue_id}", "{broker_name}"),

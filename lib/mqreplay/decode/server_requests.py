@@ -13,30 +13,22 @@ from mqreplay.decode.jsonl import read_object
 from mqreplay.decode.kind import CAPTURE, Kind, RecordingWays
 from mqreplay.decode.message_queue import keyed_by_queue
 
-_TYPES: Final = {
-    "ts": "timestamp_ms",
-    "client_id": "string",
-    "client_addr": "string",
-    "broker_name": "string",
-    "broker_addr": "string",
-    "broker_id": "bigint",
-    "request_code": "int",
-    "name": "string",
-    "body": "string",
-    "error": "string",
-}
+_PLAIN: Final = PlainColumns(
+    """
+    ts timestamp_ms not null, client_id string, client_addr string, broker_name string, broker_addr string,
+    broker_id bigint, request_code int not null, name string, body string, error string
+    """
+)
 COLUMNS: Final = {
-    **_TYPES,
+    **_PLAIN.types,
     "consumer_group": "string",
     "topic": "string",
     "ext": "map<string,string>",
     "reset_offsets": "array<struct<topic:string,broker_name:string,queue_id:int,offset:bigint>>",
 }
-REQUIRED: Final = ("ts", "request_code")
 RESET_CONSUMER_CLIENT_OFFSET: Final = 220
 INVOKE_BROKER_TO_RESET_OFFSET: Final = 222
 _RESETS: Final = (RESET_CONSUMER_CLIENT_OFFSET, INVOKE_BROKER_TO_RESET_OFFSET)
-_PLAIN: Final = PlainColumns(_TYPES, REQUIRED)
 
 
 def decode_server_request(line: bytes) -> dict[str, object]:
@@ -106,7 +98,7 @@ KIND: Final = Kind(
     label="resets that brokers push to clients",
     decode=decode_server_request,
     columns=COLUMNS,
-    required=REQUIRED,
+    required=_PLAIN.required,
     phrases=(
         ("{name} from {client_addr} to {broker_name}-{broker_id}", "{name} from {broker_name}-{broker_id}"),
         ("{reset_offsets}", "{topic}"),

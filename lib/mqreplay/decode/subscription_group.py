@@ -4,17 +4,11 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from mqreplay.decode.fastjson_text import LONG_MAX, read_fastjson
-from mqreplay.decode.fields import (
-    DataVersion,
-    bool_field,
-    data_version_of,
-    int_field,
-    object_of,
-    table_of,
-)
+from mqreplay.core.java import LONG_MAX
+from mqreplay.decode.fastjson_text import read_fastjson
+from mqreplay.decode.fields import DataVersion, bool_field, data_version_of, int_field, object_of, table_of
 from mqreplay.decode.kind import AGAIN, RECORD, FileKind, RecordingWays
-from mqreplay.errors import DecodeError
+from mqreplay.words.errors import DecodeError
 
 
 class SubscriptionGroup(NamedTuple):

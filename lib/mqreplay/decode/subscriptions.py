@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
+from mqreplay.core.java import LONG_MAX, LONG_MIN
 from mqreplay.decode.columns import missing
-from mqreplay.decode.fastjson_text import LONG_MAX, LONG_MIN, Value
+from mqreplay.decode.fastjson_text import Value
 from mqreplay.decode.fields import int_field, object_of, text_field
 
 SUBSCRIPTIONS: Final = "array<struct<topic:string,sub_string:string,expression_type:string,sub_version:bigint>>"

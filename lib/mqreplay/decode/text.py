@@ -3,15 +3,18 @@
 RocketMQ writes UTF-8 without a byte order mark. An editor may have saved the file with one: fastjson passes over it
 (JSONScanner and JSONReaderUTF16 skip a first U+FEFF), so a broker reads such a file, and so does mqreplay. Other
 content (empty, zero bytes, another encoding, half a character at the end) is an error with a code.
+
+People and shells saved other texts: Windows PowerShell's > writes UTF-16, its editors add a mark, and a JVM on a
+Chinese Windows writes logs in GBK, of which GB18030 is the superset.
 """
 
 from __future__ import annotations
 
+import codecs
 import re
-from typing import NoReturn
+from typing import Final, NamedTuple, NoReturn
 
-from mqreplay.decode.encodings import encoding_of
-from mqreplay.errors import DecodeError
+from mqreplay.words.errors import DecodeError
 
 MARK = "\ufeff"
 MARK_BYTES = MARK.encode()
@@ -26,6 +29,64 @@ MOST_COMMAS = 1_000_000
 
 _HEAD = 1024  # bytes that show the encoding
 _SPACE = re.compile(r"[ \t\r\n]*")
+UTF_8: Final = "UTF-8"
+_MARKS: Final = (
+    (codecs.BOM_UTF8, "utf-8", "UTF-8 with a byte order mark"),
+    (codecs.BOM_UTF16_LE, "utf-16-le", "UTF-16"),
+    (codecs.BOM_UTF16_BE, "utf-16-be", "UTF-16"),
+)
+_BLANK_UTF_16: Final = ((1, "utf-16-le"), (0, "utf-16-be"))
+_LOOKED_AT: Final = 512
+
+
+class Encoding(NamedTuple):
+    """An encoding: Python's name of it, its name for users, and the number of bytes of its byte order mark."""
+
+    codec: str
+    name: str
+    mark_bytes: int
+
+
+def encoding_of(head: bytes) -> Encoding:
+    """Return the encoding that the first bytes of a text show; UTF-8 where they show no other.
+
+    >>> encoding_of("#Topic".encode("utf-16")).name, encoding_of("#Topic".encode("utf-16-le")).codec
+    ('UTF-16', 'utf-16-le')
+    >>> encoding_of(bytes(16)).name
+    'UTF-8'
+    """
+    for mark, codec, name in _MARKS:
+        if head.startswith(mark):
+            return Encoding(codec, name, len(mark))
+    head = head[:_LOOKED_AT]
+    pairs = len(head) // 2
+    for place, codec in _BLANK_UTF_16:
+        # Latin text in UTF-16 has a zero byte in each pair, always at the same place.
+        zeros = head[place : 2 * pairs : 2].count(0)
+        others = head[1 - place : 2 * pairs : 2].count(0)
+        if pairs >= 2 and zeros >= 0.9 * pairs and not others:
+            return Encoding(codec, "UTF-16", 0)
+    return Encoding("utf-8", UTF_8, 0)
+
+
+def text_of_bytes(data: bytes) -> tuple[str, str]:
+    """Return a text (bytes) without its byte order mark, and the name of its encoding. Damaged bytes become U+FFFD.
+
+    >>> text_of_bytes("队列 1".encode("gbk"))
+    ('队列 1', 'GBK')
+    """
+    encoding = encoding_of(data)
+    body = data[encoding.mark_bytes :]
+    if encoding.codec != "utf-8":
+        return body.decode(encoding.codec, "replace"), encoding.name
+    try:
+        return body.decode("utf-8"), encoding.name
+    except UnicodeDecodeError:
+        pass
+    try:
+        return body.decode("gb18030"), "GBK"
+    except UnicodeDecodeError:
+        return body.decode("utf-8", "replace"), encoding.name
 
 
 def text_of(data: bytes) -> str:
@@ -36,7 +97,7 @@ def text_of(data: bytes) -> str:
 
     >>> text_of(bytes([123, 0, 0]))
     Traceback (most recent call last):
-    mqreplay.errors.DecodeError: nul_bytes: zero bytes, as a crash leaves them; take the .bak (byte 1)
+    mqreplay.words.errors.DecodeError: nul_bytes: zero bytes, as a crash leaves them; take the .bak (byte 1)
     """
     if not data:
         raise DecodeError("empty", f"the file is empty{TAKE_BAK}", 0)
@@ -64,7 +125,7 @@ def refuse_many(text: str, commas: bool = True) -> None:
 
     >>> refuse_many("{" * 250_001)
     Traceback (most recent call last):
-    mqreplay.errors.DecodeError: too_large: more than 250000 objects and lists, 500000 names or 1000000 items
+    mqreplay.words.errors.DecodeError: too_large: more than 250000 objects and lists, 500000 names or 1000000 items
     """
     if (
         text.count("{") + text.count("[") > MOST_CONTAINERS
@@ -80,7 +141,7 @@ def fail(code: str, detail: str, text: str, at: int) -> NoReturn:
 
     >>> fail("bad_key", "no", "é{", 1)
     Traceback (most recent call last):
-    mqreplay.errors.DecodeError: bad_key: no (byte 2)
+    mqreplay.words.errors.DecodeError: bad_key: no (byte 2)
     """
     raise DecodeError(code, detail, len(text[:at].encode("utf-8", "surrogatepass")))
 
@@ -90,7 +151,7 @@ def expected(what: str, text: str, at: int) -> NoReturn:
 
     >>> expected("a key", '{"a":1', 6)
     Traceback (most recent call last):
-    mqreplay.errors.DecodeError: torn: cut short where a key should follow; take the .bak (byte 6)
+    mqreplay.words.errors.DecodeError: torn: cut short where a key should follow; take the .bak (byte 6)
     """
     at = skip_space(text, at)
     if at >= len(text):

@@ -5,31 +5,28 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from mqreplay.core.java import LONG_MAX, LONG_MIN
 from mqreplay.decode.body import answer_of
 from mqreplay.decode.columns import PlainColumns, instant_field, missing
-from mqreplay.decode.fastjson_text import LONG_MAX, LONG_MIN, Key, Value
+from mqreplay.decode.fastjson_text import Key, Value
 from mqreplay.decode.fields import int_field, object_of, wrong_type
 from mqreplay.decode.jsonl import read_object
 from mqreplay.decode.kind import AGAIN, RECORD, Kind, RecordingWays
 from mqreplay.decode.message_queue import MessageQueue, keyed_by_queue
 
-_TYPES: Final = {
-    "ts": "timestamp_ms",
-    "broker_name": "string",
-    "broker_id": "bigint",
-    "topic": "string",
-    "error": "string",
-}
+_PLAIN: Final = PlainColumns(
+    """
+    ts timestamp_ms not null, broker_name string, broker_id bigint, topic string not null, error string
+    """
+)
 COLUMNS: Final = {
-    **_TYPES,
+    **_PLAIN.types,
     "offsets": (
         "array<struct<topic:string,broker_name:string,queue_id:int,min_offset:bigint,max_offset:bigint,"
         "last_update_timestamp:bigint>>"
     ),
 }
-REQUIRED: Final = ("ts", "topic")
-_PLAIN: Final = PlainColumns(_TYPES, REQUIRED)
-_ASKED: Final = PlainColumns({"queue_id": "int", "min_offset": "bigint", "max_offset": "bigint"}, ("queue_id",))
+_ASKED: Final = PlainColumns("queue_id int not null, min_offset bigint, max_offset bigint")
 
 
 def decode_topic_stats(line: bytes) -> dict[str, object]:
@@ -88,7 +85,7 @@ KIND: Final = Kind(
     label="the end offsets of the queues",
     decode=decode_topic_stats,
     columns=COLUMNS,
-    required=REQUIRED,
+    required=_PLAIN.required,
     by_recorder=True,
     recording=RecordingWays(AGAIN, RECORD, "import output of mqadmin topicStatus", importance=8),
 )

@@ -5,17 +5,9 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from mqreplay.decode.fastjson_text import read_fastjson
-from mqreplay.decode.fields import (
-    DataVersion,
-    bool_field,
-    data_version_of,
-    int_field,
-    object_of,
-    table_of,
-    text_field,
-)
+from mqreplay.decode.fields import DataVersion, bool_field, data_version_of, int_field, object_of, table_of, text_field
 from mqreplay.decode.kind import AGAIN, RECORD, FileKind, RecordingWays
-from mqreplay.errors import DecodeError
+from mqreplay.words.errors import DecodeError
 
 
 class TopicConfig(NamedTuple):

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, NamedTuple
 from mqreplay.engines.engine import Engine
 from mqreplay.engines.local import LocalEngine
 from mqreplay.engines.spark import SparkEngine
-from mqreplay.errors import InputError
 from mqreplay.lake.lock import WarehouseLock
 from mqreplay.lake.scratch import scratch
 from mqreplay.settings import Settings, SparkSettings
+from mqreplay.words.errors import InputError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -101,21 +101,22 @@ def _session(
 ) -> SparkSession:
     # Importing PySpark takes half a second, which a run without work need not spend.
     if settings.master.startswith(CONNECT):  # a server's Java is not this run's
-        from mqreplay.lake.connect_session import connected_session
+        from mqreplay.lake.session import connected_session
 
         progress(f"connecting to {settings.master}")
         return connected_session(settings.master)
     from mqreplay.lake.executor_wait import say_while_no_executor
     from mqreplay.lake.java_process import check_java_names
     from mqreplay.lake.session import build_session, fit_plans
-    from mqreplay.stop_signals import handle_stops_again
+    from mqreplay.machine.stop_signals import handle_stops_again
 
     progress("starting Spark")
     spark = build_session(app, settings, small=small)
-    fit_plans(spark, small=small)
+    kept = fit_plans(spark, small=small)
     handle_stops_again()
     lock.share_with_java(spark)
     check_java_names(lock.root)
-    progress(f"Spark {spark.version} runs on {spark.sparkContext.master}")
+    yours = ", ".join(f"{name}={value}" for name, value in kept.items())
+    progress(f"Spark {spark.version} runs on {spark.sparkContext.master}" + (f", with your {yours}" if yours else ""))
     say_while_no_executor(spark, settings.extra, progress)
     return spark

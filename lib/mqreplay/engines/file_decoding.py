@@ -9,8 +9,7 @@ from typing import Any, Self
 import polars as pl
 import pyarrow as pa
 
-from mqreplay.engines.decoding import Context, Decoded, DecodedTable, Decoder, Item, Result
-from mqreplay.engines.engine import Engine
+from mqreplay.engines.engine import Context, Decoded, DecodedTable, Decoder, Engine, Item, Result
 from mqreplay.lake.row_filter import RowFilter
 from mqreplay.lake.table_writer import TableWriter, WrittenFile
 from mqreplay.lake.warehouse import Warehouse

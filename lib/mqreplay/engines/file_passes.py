@@ -10,11 +10,11 @@ from typing import Any
 import polars as pl
 
 from mqreplay.engines.engine import Engine
-from mqreplay.engines.passes import Input, Pass, Result
-from mqreplay.engines.row_functions import with_row_functions
-from mqreplay.engines.rows import FileRows
-from mqreplay.engines.shards import ALL, Shard
-from mqreplay.lake.row_filter import RowFilter
+from mqreplay.engines.passes import Input, Pass, Result, RowFunction
+from mqreplay.engines.rows import CountedRows, FileRows, Wanted
+from mqreplay.engines.shards import ALL, Counts, Shard
+from mqreplay.lake.buckets import Key
+from mqreplay.lake.row_filter import Days, RowFilter
 from mqreplay.lake.table_writer import TableWriter, WrittenFile
 from mqreplay.lake.warehouse import Warehouse
 
@@ -104,3 +104,31 @@ class _NamedTask:
         source, shard = (shared.source, item) if isinstance(item, Shard) else (item, ALL)
         step, inputs = shared.step, shared.inputs
         return step.function(with_row_functions(step, source, inputs), shard, inputs, gold), gold.files
+
+
+def with_row_functions(step: Pass[Any, Any], source: CountedRows, inputs: Any) -> CountedRows:
+    """Return the source; the rows of tables with a row function have its columns, too."""
+    functions = {table.name: table.function for table in step.tables if table.function is not None}
+    return _ComputedRows(source, functions, inputs) if functions else source
+
+
+@dataclass(frozen=True)
+class _ComputedRows:
+    source: CountedRows
+    functions: Mapping[str, RowFunction[Any, Any]]
+    inputs: Any
+
+    def read(
+        self, table: str, days: Days, wanted: pl.Expr, of: Wanted = None, columns: Sequence[str] | None = None
+    ) -> pl.DataFrame:
+        """As RowSource.read."""
+        rows, of_row = self.source.read(table, days, wanted, of, columns), self.functions.get(table)
+        if of_row is None or columns is not None:
+            return rows
+        if of_row.before is not None:
+            rows = rows.with_columns(of_row.before.of(rows))
+        return rows.hstack(of_row.function(rows.select(of_row.reads), of_row.settings(self.inputs)))
+
+    def counts(self, tables: Mapping[str, Key], days: Days) -> Counts:
+        """As CountedRows.counts."""
+        return self.source.counts(tables, days)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
@@ -27,13 +28,37 @@ class GoldRows(Protocol):
 
 
 @dataclass(frozen=True)
+class RowBefore(Generic[Input]):
+    """A column ``name`` with the last value, not null, of the rows before: a window on Spark.
+
+    Rows are those with the same ``by``, in the order of the instant ``at``, and of the values at one instant.
+    ``value``, ``by`` and ``at`` are SQL expressions over the table. Only rows whose column ``ts`` lies in the ``span``
+    of the input (begin, end) count, and are read: the task must read just these.
+    """
+
+    name: str
+    value: str
+    by: tuple[str, ...]
+    at: str
+    ts: str
+    span: Callable[[Input], tuple[dt.datetime, dt.datetime]]
+
+    def of(self, rows: pl.DataFrame) -> pl.Series:
+        """Return the column for the rows of whole keys ``by``."""
+        value, at, by = pl.sql_expr(self.value), pl.sql_expr(self.at), [pl.sql_expr(each) for each in self.by]
+        before = value.forward_fill().shift(1).over(by, order_by=[at, value])
+        return rows.select(before.alias(self.name)).to_series()
+
+
+@dataclass(frozen=True)
 class RowFunction(Generic[Input, Setting]):
     """Columns that a function computes for each row of a table, of columns of the row: a UDF on Spark.
 
     ``function`` takes a frame with the columns ``reads``, and the ``settings`` made of the pass's input; it returns a
     frame of as many rows, with the columns ``gives``, whose types are those of the same columns of ``table``. Both
     functions must be defined at module level. Rows of one shard may be in different calls: no task has to have all rows
-    of a large group for it.
+    of a large group for it. With ``before``, ``reads`` may name its column, which the rows then have, too.
+    ``is_pandas``: on Spark it is a pandas UDF, not an Arrow UDF.
     """
 
     function: Callable[[pl.DataFrame, Setting], pl.DataFrame]
@@ -41,6 +66,13 @@ class RowFunction(Generic[Input, Setting]):
     reads: tuple[str, ...]
     table: str
     gives: tuple[str, ...]
+    before: RowBefore[Input] | None = None
+    is_pandas: bool = False
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Return all columns that the rows get, in order."""
+        return self.gives if self.before is None else (self.before.name, *self.gives)
 
 
 @dataclass(frozen=True)

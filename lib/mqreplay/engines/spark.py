@@ -10,12 +10,10 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from mqreplay.engines.engine import Context, Item, Result
-from mqreplay.engines.packing import packed, unpacked
+from mqreplay.engines.packing import item_frame, packed, unpacked
 from mqreplay.engines.spark_decoding import SparkDecoderRunner
-from mqreplay.engines.spark_errors import known_errors
-from mqreplay.engines.spark_items import item_frame
 from mqreplay.engines.spark_passes import SparkPassRunner
-from mqreplay.engines.spark_tables import SparkTables
+from mqreplay.engines.spark_tables import SparkTables, known_errors
 from mqreplay.lake.row_filter import Days
 from mqreplay.lake.storage import storage, use_storage
 from mqreplay.lake.warehouse import Warehouse

@@ -13,12 +13,10 @@ from typing import TYPE_CHECKING
 import polars as pl
 import pyarrow as pa
 
-from mqreplay.engines.decoding import Context, Decoded, DecodedTable, Decoder, Item, NewRows, Result
+from mqreplay.engines.engine import Context, Decoded, DecodedTable, Decoder, Item, NewRows, Result
 from mqreplay.engines.file_decoding import FileNewRows, TableDecoders, WithResult
-from mqreplay.engines.packing import packed, unpacked
-from mqreplay.engines.spark_errors import known_errors
-from mqreplay.engines.spark_items import item_frame
-from mqreplay.engines.spark_tables import FEW_ROWS, SparkTables
+from mqreplay.engines.packing import item_frame, packed, unpacked
+from mqreplay.engines.spark_tables import FEW_ROWS, SparkTables, described, known_errors
 from mqreplay.lake.ipc_blobs import batches_of, blob_of, blob_tables, unpacked_rows
 from mqreplay.lake.row_filter import RowFilter
 from mqreplay.lake.storage import storage, use_storage
@@ -58,14 +56,14 @@ class SparkDecoderRunner(TableDecoders):
         tables = {table.name: table for table, _ in items}
         writers = self.writers(items)
         schemas = {name: writer.asked for name, writer in writers.items()}
-        task = _task(packed((decode, schemas, context, storage())))
+        task = _task(packed((decode, schemas, context, storage())), decode.__name__)
         cached = (
             item_frame(self._tables.session, [(table.name, item) for table, item in items])
             .mapInArrow(task, PACKED_DDL)
             .persist(StorageLevel.DISK_ONLY)
         )
         self._cached.append(cached)
-        with known_errors():
+        with described(self._tables.session, f"{decode.__name__.replace('_', ' ')} of {self._cluster}"), known_errors():
             ends = {row.number: row for row in cached.where("done").collect()}
         results = [unpacked(bytes(ends[number].data)) for number in range(len(items))]
         counts = dict.fromkeys(tables, 0)
@@ -134,7 +132,7 @@ def _of_table(cached: DataFrame, *names: str) -> DataFrame:
     return cached.where(f"NOT done AND table IN ({listed})").select("table", "data")
 
 
-def _task(data: bytes) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+def _task(data: bytes, shown: str) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """Return the function of mapInArrow: it decodes items, and packs their rows and results."""
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -150,6 +148,7 @@ def _task(data: bytes) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.Recor
                     yield _packed_row(row["number"], name, blob.num_rows, blob_of(blob), done=False)
                 yield _packed_row(row["number"], name, total, packed(rows.result), done=True)
 
+    run.__name__ = shown  # in plans and Spark's UI
     return run
 
 

@@ -18,10 +18,9 @@ from mqreplay.engines.packing import packed, unpacked
 from mqreplay.engines.passes import Input, Pass, PassTable, Result
 from mqreplay.engines.rows import FileRows, NamedRows, RowSource, file_rows
 from mqreplay.engines.shards import Shard
-from mqreplay.engines.spark_errors import known_errors
 from mqreplay.engines.spark_row_functions import with_computed
-from mqreplay.engines.spark_tables import FEW_ROWS, SparkTables, bucket
-from mqreplay.engines.spark_task import PACKED_SQL, RESULT, SparkTask, run_partition
+from mqreplay.engines.spark_tables import FEW_ROWS, SparkTables, bucket, described, known_errors
+from mqreplay.engines.spark_task import PACKED_SQL, RESULT, SparkTask, partition_function
 from mqreplay.lake.buckets import BUCKETS
 from mqreplay.lake.ipc_blobs import batches_of, unpacked_rows
 from mqreplay.lake.row_filter import Days, RowFilter
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 WRITERS = 3
-NO_TASK = -1  # of a bucket outside of the shards
+UNASSIGNED = -1  # of a bucket outside of the shards
 NUMBERS = 32  # numbers tried for each partition
 
 
@@ -60,7 +59,11 @@ class SparkPassRunner:
         dealt = [table for table in step.tables if table.key is not None or not step.is_dealt]
         filled = [table for table in dealt if self._has_rows(table)]
         task = self._task(step, inputs, [table for table in step.tables if table not in dealt])
-        results = self._judged(step, task, filled, shards) if filled else []
+        results = []
+        if filled:
+            what = f"{step.name.replace('_', ' ')} of {self._cluster}, {self._day}"
+            with described(self._tables.session, what), known_errors():
+                results = self._judged(step, task, filled, shards)
         if not results:  # no row is of these days
             results = [made for tag, made in task.run({}) if tag == RESULT]
         for made in results:
@@ -79,11 +82,10 @@ class SparkPassRunner:
         # Rows that are not dealt need no union: a task has those of one table.
         together = [tables] if step.is_dealt else [[table] for table in tables]
         rows = [self._union(each, shards if step.is_dealt else [], task.inputs) for each in together]
-        parts = [each.mapInArrow(lambda batches: run_partition(data, batches), PACKED_SQL) for each in rows]
+        parts = [each.mapInArrow(partition_function(data, step.name), PACKED_SQL) for each in rows]
         made = reduce(lambda one, other: one.union(other), parts)
         if self._has_few_rows(tables):
-            with known_errors():
-                found = made.collect()
+            found = made.collect()
             for row in found:
                 if row["_table"] != RESULT:
                     self._few.setdefault(row["_table"], []).extend(batches_of(bytes(row.rows)))
@@ -91,8 +93,7 @@ class SparkPassRunner:
         if step.gold:
             # In memory, large values would leave no heap for what reads them.
             made = self._kept[step.name] = made.persist(StorageLevel.DISK_ONLY)
-        with known_errors():
-            return [bytes(row.rows) for row in made.where(f"_table = '{RESULT}'").select("rows").collect()]
+        return [bytes(row.rows) for row in made.where(f"_table = '{RESULT}'").select("rows").collect()]
 
     def commit(self, replaced: RowFilter | None) -> None:
         """As PassRunner.commit: by Spark the tables that have rows."""
@@ -141,7 +142,9 @@ class SparkPassRunner:
             schemas[table.name] = pa.schema([schema.field(name) for name in table.names(schema.names)])
             if (of_row := table.function) is not None:
                 answers = contracts[of_row.table].arrow_schema
-                schemas[table.name] = pa.schema([*schemas[table.name], *(answers.field(name) for name in of_row.gives)])
+                schemas[table.name] = pa.schema(
+                    [*schemas[table.name], *(answers.field(name) for name in of_row.columns)]
+                )
         frames = {table.name: self.source.read(table.name, self._days[table.name], pl.lit(True)) for table in whole}
         return SparkTask(step, inputs, schemas, frames, storage())
 
@@ -163,7 +166,7 @@ class SparkPassRunner:
         union = reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), parts)
         if not shards:
             return union
-        mine = union.where(F.col("_task") != NO_TASK) if NO_TASK in numbers else union
+        mine = union.where(F.col("_task") != UNASSIGNED) if UNASSIGNED in numbers else union
         return mine.repartition(len(shards), "_task").drop("_task")
 
     def _task_numbers(self, shards: Sequence[Shard]) -> list[int]:
@@ -172,7 +175,7 @@ class SparkPassRunner:
         The largest shards are in the first partitions, which start first.
         """
         numbers = self._partition_numbers(len(shards)) if len(shards) > 1 else [0]
-        found = [NO_TASK] * BUCKETS
+        found = [UNASSIGNED] * BUCKETS
         for place, shard in enumerate(sorted(shards, key=lambda shard: -shard.rows)):
             found[shard.low : shard.high + 1] = [numbers[place]] * (shard.high + 1 - shard.low)
         return found

@@ -10,11 +10,13 @@ import polars as pl
 import pyarrow as pa
 
 from mqreplay.engines.packing import packed, unpacked
-from mqreplay.engines.passes import RowFunction
+from mqreplay.engines.passes import RowBefore, RowFunction
 from mqreplay.lake.contract import Contract
 
 if TYPE_CHECKING:
+    import pandas as pd
     from pyspark.sql import DataFrame
+
 
 COMPUTED = "_computed"
 
@@ -26,15 +28,30 @@ def with_computed(
     from pyspark.sql import functions as F
 
     data = packed((of_row.function, of_row.settings(inputs)))
-    taken = pa.schema([read.arrow_schema.field(name) for name in of_row.reads])
+    fields = {field.name: field for field in read.arrow_schema}
+    if (before := of_row.before) is not None:
+        rows = with_before(rows, before, inputs)
+        fields[before.name] = answers.arrow_schema.field(before.name)
+    taken = pa.schema([fields[name] for name in of_row.reads])
     made = pa.schema([answers.arrow_schema.field(name) for name in of_row.gives])
-    if hasattr(F, "arrow_udf"):
-        udf = F.arrow_udf(arrow_face(data, taken, made), answers.ddl(of_row.gives))
-    else:
-        from mqreplay.engines.pandas_face import pandas_face
-
-        udf = F.pandas_udf(pandas_face(data, taken, made), answers.ddl(of_row.gives))  # type: ignore[attr-defined]
+    is_arrow = hasattr(F, "arrow_udf") and not of_row.is_pandas
+    as_udf, face = (F.arrow_udf, arrow_face) if is_arrow else (F.pandas_udf, pandas_face)  # type: ignore[attr-defined]
+    body = face(data, taken, made)
+    body.__name__ = of_row.function.__name__  # plans and Spark's UI show it
+    udf = as_udf(body, answers.ddl(of_row.gives))
     return rows.withColumn(COMPUTED, udf(*of_row.reads)).select(*rows.columns, f"{COMPUTED}.*")
+
+
+def with_before(rows: DataFrame, before: RowBefore[Any], inputs: Any) -> DataFrame:
+    """Return the rows of the span with the column of the row before."""
+    from pyspark.sql import Window
+    from pyspark.sql import functions as F
+
+    begin, end = before.span(inputs)
+    value, at = F.expr(before.value), F.expr(before.at)
+    earlier = Window.partitionBy(*map(F.expr, before.by)).orderBy(at, value).rowsBetween(Window.unboundedPreceding, -1)
+    last = F.last(value, ignorenulls=True).over(earlier)
+    return rows.where((F.col(before.ts) >= begin) & (F.col(before.ts) < end)).withColumn(before.name, last)
 
 
 def arrow_face(data: bytes, taken: pa.Schema, made: pa.Schema) -> Callable[..., pa.Array]:
@@ -58,3 +75,16 @@ def computed(data: bytes, columns: Sequence[pa.Array], taken: pa.Schema, made: p
 def _function(data: bytes) -> tuple[Callable[[pl.DataFrame, Any], pl.DataFrame], Any]:
     function, settings = unpacked(data)
     return function, settings
+
+
+def pandas_face(data: bytes, taken: pa.Schema, made: pa.Schema) -> Callable[..., pd.DataFrame]:
+    """Return the body of a pandas UDF: Series of the columns ``taken`` in, a frame with the columns ``made`` out."""
+
+    import pandas as pd
+
+    def face(*columns: pd.Series) -> pd.DataFrame:
+        arrays = [pa.Array.from_pandas(column, type=field.type) for column, field in zip(columns, taken, strict=True)]
+        return computed(data, arrays, taken, made).to_pandas()
+
+    face.__annotations__ = {"columns": pd.Series, "return": pd.DataFrame}  # PySpark reads them
+    return face

@@ -1,22 +1,34 @@
-"""The Delta tables of a warehouse as DataFrames of Spark, by path or by their names in a catalog."""
+"""The Delta tables of a warehouse as DataFrames of Spark, by path or by their names in a catalog.
+
+Errors of Spark that a user can mend are raised as mqreplay's own.
+"""
 
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from mqreplay.engines.spark_errors import known_errors
 from mqreplay.lake.buckets import BUCKETS, SEPARATOR, Key
 from mqreplay.lake.row_filter import Days, RowFilter
 from mqreplay.lake.warehouse import Warehouse
+from mqreplay.words.errors import InputError, MqreplayError, StoreError, StoreUnavailable
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
+
 # The driver commits what so few rows give: a write by Spark takes 2 CPU seconds, also for a few rows.
 FEW_ROWS = 100_000
+# In the text of Spark's errors; a worker's Python that cannot start leaves nothing else.
+MISSING_MODULE = re.compile(r"No module named '?(\w+)")
+MISSING_PROGRAM = re.compile(r'Cannot run program "([^"]+)"')
+OTHER_VERSION = re.compile(r"Python in worker has different version: ([\d.]+) than that in driver: ([\d.]+)")
+MISSING_CLIENT = re.compile(r"Class (org\.apache\.hadoop\.fs\.[\w.]+) not found|No FileSystem for scheme \"?(\w+)")
+STORE_ERROR = re.compile(r"mqreplay\.words\.errors\.(StoreError|StoreUnavailable): (.+)")
 
 
 @dataclass(frozen=True)
@@ -50,7 +62,8 @@ class SparkTables:
         for name in writer.schema.names:
             if name not in writer.repeating:
                 self.session.conf.set(f"parquet.enable.dictionary#{name}", "false")
-        with known_errors():
+        cluster = f" of {replaced.cluster}" if replaced is not None else ""
+        with described(self.session, f"write {table}{cluster}"), known_errors():
             self.warehouse.commit_frame(table, rows, replaced)
 
     def of_cluster(self, table: str, cluster: str, days: Days, columns: Sequence[str]) -> DataFrame:
@@ -58,7 +71,7 @@ class SparkTables:
 
         Raises InputError if Spark cannot open the table's folder.
         """
-        wanted = days.of_cluster(cluster).partitions_sql(self.warehouse.contracts[table].by_day)
+        wanted = days.of_cluster(cluster).partitions_sql(self.warehouse.contracts[table].is_partitioned_by_day)
         with known_errors():
             return self.warehouse.spark_table(self.session, table).where(wanted).select(*columns)
 
@@ -73,3 +86,69 @@ def bucket(key: Key) -> Column:
 
     parts = [F.coalesce(*[F.col(name).cast("string") for name in names], F.lit("")) for names in key]
     return F.pmod(F.crc32(F.concat_ws(SEPARATOR, *parts).cast("binary")), F.lit(BUCKETS))
+
+
+@contextmanager
+def described(session: SparkSession, what: str) -> Iterator[None]:
+    """Show ``what`` in Spark's UI and event log as the description of this thread's jobs. Spark Connect has none."""
+    from pyspark.sql import SparkSession as ClassicSession
+
+    context = session.sparkContext if isinstance(session, ClassicSession) else None
+    if context is not None:
+        context.setJobDescription(what)
+    try:
+        yield
+    finally:
+        if context is not None:
+            context.setJobDescription(None)  # type: ignore[arg-type]
+
+
+@contextmanager
+def known_errors() -> Iterator[None]:
+    """Raise errors that are about a store or the workers' Python in one line that says what to do."""
+    try:
+        yield
+    except MqreplayError:
+        raise
+    except Exception as error:
+        known = _of_store(error) or _of_store_client(error) or _of_workers(error)
+        if known is not None:
+            raise known from None
+        raise
+
+
+def _of_store(error: Exception) -> StoreError | None:
+    """Return the error of a store that made a task fail; Spark hands on its text alone."""
+    found = STORE_ERROR.search(str(error))
+    if found is None:
+        return None
+    return StoreUnavailable(found[2]) if found[1] == "StoreUnavailable" else StoreError(found[2])
+
+
+def _of_store_client(error: Exception) -> InputError | None:
+    """Return which class of Hadoop Spark lacks to open the tables; None if that is not the reason."""
+    found = MISSING_CLIENT.search(str(error))
+    if found is None:
+        return None
+    return InputError(
+        f"Spark cannot open the tables: it has no Hadoop client for them ({found[1] or found[2]}); give spark-submit "
+        "--packages with the client in the version of Spark's Hadoop (docs/stores.md), or use --engine local, which "
+        "needs none"
+    )
+
+
+def _of_workers(error: Exception) -> MqreplayError | None:
+    """Return what is wrong with the Python of the workers; None if that is not the reason."""
+    text = str(error)
+    if found := MISSING_MODULE.search(text):
+        problem = f"the Python of the workers has no module {found[1]}"
+    elif found := MISSING_PROGRAM.search(text):
+        problem = f"the workers have no program {found[1]}"
+    elif found := OTHER_VERSION.search(text):
+        problem = f"the workers have Python {found[1]}, the driver has {found[2]}"
+    else:
+        return None
+    return InputError(
+        f"{problem}; install the same Python and mqreplay on all machines, or give spark-submit --archives "
+        "environment.tar.gz#environment and PYSPARK_PYTHON=./environment/bin/python"
+    )

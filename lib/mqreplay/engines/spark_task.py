@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -57,7 +57,17 @@ class _PackedGold:
             self.tables.append((table, blob_of(as_table(rows, self.schemas[table], table))))
 
 
-def run_partition(data: bytes, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def partition_function(data: bytes, name: str) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """Return a packed SparkTask as a function of mapInArrow. Plans and Spark's UI show its name."""
+
+    def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        return _run_partition(data, batches)
+
+    run.__name__ = name
+    return run
+
+
+def _run_partition(data: bytes, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Run a packed SparkTask on the rows of a partition: each table is a column of structs, null in others' rows."""
     rows: dict[str, list[pa.RecordBatch]] = {}
     for batch in batches:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import polars as pl
 
-PLACE = ("consumer_group", "topic", "broker_name")
-INSTANT = pl.Datetime("us", "UTC")
+from mqreplay.evidence.intervals import INSTANT
+
 GAP: dict[str, pl.DataType] = {
     "day": pl.Date(),
     "decision": pl.String(),

@@ -16,8 +16,8 @@ from mqreplay.evidence.offsets.queue_events import (
     last_instant,
 )
 
-PULL = ["client_id", "request_ts", "response_ts", "sub_version", "broker_id", "max_offset"]
-COMMIT = ["client_id", "consumer_group", "ts", "kind", "commit_offset", "error", "response_code", "remark"]
+PULL_COLUMNS = ["client_id", "request_ts", "response_ts", "sub_version", "broker_id", "max_offset"]
+COMMIT_COLUMNS = ["client_id", "consumer_group", "ts", "kind", "commit_offset", "error", "response_code", "remark"]
 CHANGE = ["client_id", "consumer_group", "to_ts", "broker_id", "new_offset"]
 
 
@@ -37,13 +37,15 @@ class NightFacts:
     """Facts of the whole night. ``new_clients``: clients that subscribed in the recording.
 
     ``last_ms``: the last commit or end of a queue (epoch ms). ``groups_with_commits``: groups with recorded commits;
-    ``groups_with_accepted_commits``: those of which a broker accepted one.
+    ``groups_with_accepted_commits``: those of which a broker accepted one. ``groups_with_copies``: those with an offset
+    in copies of masters' files.
     """
 
     new_clients: pl.DataFrame
     groups_with_accepted_commits: frozenset[str]
     groups_with_commits: frozenset[str]
     last_ms: int | None
+    groups_with_copies: frozenset[str] = frozenset()
 
 
 def survey(
@@ -52,7 +54,7 @@ def survey(
     offset_change: pl.DataFrame,
     starts: Mapping[dt.datetime, dt.datetime],
 ) -> Survey:
-    """Return the contribution of these rows, any part of the tables, in the columns PULL, COMMIT and CHANGE."""
+    """Return the contribution of these rows, any part of the tables, by PULL_COLUMNS, COMMIT_COLUMNS and CHANGE."""
     ended = pull.filter((pl.col("broker_id") == 0) & pl.col("max_offset").is_not_null())
     ends = ended.select(pl.coalesce("response_ts", "request_ts").max().dt.epoch("ms")).item()
     commits = accepted_commits(offset_commit).select(pl.col("ts").max().dt.epoch("ms")).item()
@@ -79,4 +81,5 @@ def night_facts(
         accepted,
         frozenset[str]().union(*[part.groups_with_commits for part in parts]),
         last_instant([*(part.last_ms for part in parts), *changes], topic_stats),
+        frozenset(group for part in parts for group in part.last_change_ms),
     )

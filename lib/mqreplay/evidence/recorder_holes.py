@@ -10,13 +10,14 @@ from collections.abc import Sequence
 
 import polars as pl
 
+from mqreplay.evidence.frames import columns, filled, typed
 from mqreplay.evidence.gap_rows import gap_rows
-from mqreplay.evidence.time_spans import INSTANT
+from mqreplay.evidence.intervals import INSTANT, with_state
+from mqreplay.words.keys import BROKER
 
-BROKER = ["broker_name", "broker_id"]
-HOLES: dict[str, pl.DataType] = {"from_ts": INSTANT, "to_ts": INSTANT, "reason": pl.String()}
+HOLES: dict[str, pl.DataType] = columns("from_ts", "to_ts", "reason")
 RECORDER = "recorder"  # the decision of gaps that affect all decisions
-STOPPED = "the recorder did not run"
+RECORDER_STOPPED = "the recorder did not run"
 SKIPPED = "the recorder made no polls"
 # The content of the recorder's requests.
 ASKED = {
@@ -59,7 +60,7 @@ def recorder_holes(
         _skipped(recorder_event),
         _cut_off(broker_runtime, cluster_info),
     ]
-    found = pl.concat([part.select(pl.col(name).cast(kind) for name, kind in HOLES.items()) for part in parts])
+    found = pl.concat([typed(part, HOLES) for part in parts])
     return found.filter(pl.col("to_ts") > pl.col("from_ts")).sort("from_ts", "to_ts")
 
 
@@ -68,15 +69,8 @@ def _stopped(recorder_event: pl.DataFrame, broker_runtime: pl.DataFrame) -> pl.D
     polling = recorder_event.filter(~pl.col("kind").is_in(["start", "waiting"]))
     ran = pl.concat([polling.select("ts"), broker_runtime.select("ts")])
     starts = recorder_event.filter(pl.col("kind") == "start").select(pl.col("ts").alias("to_ts")).sort("to_ts")
-    last = starts.join_asof(
-        ran.rename({"ts": "from_ts"}).sort("from_ts"),
-        left_on="to_ts",
-        right_on="from_ts",
-        strategy="backward",
-        allow_exact_matches=False,
-        coalesce=False,
-    )
-    return last.drop_nulls("from_ts").with_columns(pl.lit(STOPPED).alias("reason"))
+    last = with_state(starts, ran.rename({"ts": "from_ts"}), (), "to_ts", "from_ts", exact=False)
+    return last.drop_nulls("from_ts").with_columns(pl.lit(RECORDER_STOPPED).alias("reason"))
 
 
 def _skipped(recorder_event: pl.DataFrame) -> pl.DataFrame:
@@ -134,15 +128,12 @@ def watched(broker_runtime: pl.DataFrame, holes: pl.DataFrame) -> pl.DataFrame:
     if holes.is_empty():
         return broker_runtime
     spans = holes.select("from_ts", "to_ts").sort("from_ts")
-    met = broker_runtime.sort("ts").join_asof(spans, left_on="ts", right_on="from_ts", strategy="backward")
+    met = with_state(broker_runtime, spans, (), "ts", "from_ts")
     inside = (pl.col("ts") <= pl.col("to_ts")) & pl.col("error").is_not_null()
     seen = met.filter(~inside.fill_null(False)).drop("from_ts", "to_ts")
     edges = pl.concat([spans.select(pl.col(name).alias("ts")) for name in ("from_ts", "to_ts")])
     brokers = broker_runtime.select(BROKER).unique()
-    marks = brokers.join(edges, how="cross").select(
-        (pl.col(name) if name in (*BROKER, "ts") else pl.lit(None)).cast(kind).alias(name)
-        for name, kind in broker_runtime.schema.items()
-    )
+    marks = filled(brokers.join(edges, how="cross"), broker_runtime.schema)
     return pl.concat([seen.select(broker_runtime.columns), marks])
 
 

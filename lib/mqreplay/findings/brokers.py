@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import polars as pl
 
-from mqreplay.evidence.brokers.broker_outages import BROKER, ROUTE, with_outage
-from mqreplay.evidence.offsets.standstills import REFUSED
-from mqreplay.evidence.time_spans import with_session
-from mqreplay.evidence_advice import Need
+from mqreplay.decode.recording.advice import Need
+from mqreplay.evidence.brokers.broker_outages import ROUTE, with_outage
+from mqreplay.evidence.intervals import with_session
+from mqreplay.evidence.offsets.standstills import SYSTEM_BUSY
 from mqreplay.findings.finding_evidence import FindingEvidence
 from mqreplay.findings.kind import Cause, FindingKind
 from mqreplay.findings.limits import Limits
 from mqreplay.findings.pull_runs import joined_runs, pull_runs
 from mqreplay.findings.pulls import SLAVE_PULL
-from mqreplay.findings.shape import counted, evidence, evidence_row, finding, one_or_none, record_key
+from mqreplay.findings.shape import evidence, evidence_row, finding, one_or_none, record_key
+from mqreplay.words.keys import BROKER
 
 
 def find(evidence: FindingEvidence, limits: Limits) -> pl.DataFrame:
@@ -32,41 +33,23 @@ def find(evidence: FindingEvidence, limits: Limits) -> pl.DataFrame:
 BROKER_DOWN = FindingKind(
     name="broker_down",
     find=find,
-    meaning="A broker did not answer for a while. Without its master, clients read from a slave, whose copies of the"
-    " offsets are older, and they cannot write to this broker name.",
-    rule="Somebody asked a broker and got an error, and the broker answered nobody for longer than down_s seconds."
-    " Where the recorder did not poll the broker, the silence must last for unseen_down_s seconds.",
-    advice="Read broker.log and store.log of the broker, and the kernel's log (dmesg), from the begin of the outage on."
-    " Look for an OutOfMemoryError, a killed process, a full disk or a long pause of the JVM. Check that the broker is"
-    " registered again: `mqadmin clusterList -n NAMESRV`. Make consumers idempotent by message key.",
     confidence=1.0,
     needs=(Need("broker_runtime"),),
     thresholds=("findings.down_s", "findings.unseen_down_s", "findings.failed_over_s"),
-    example="The master of broker-a did not answer for 88 s; 132 pulls of 11 groups went to a slave instead. 3 messages"
-    " were delivered again.",
     ends_after="findings.unseen_down_s",  # somebody asks more often: the broker answers again
 )
 FAILOVER_PULL = FindingKind(
     name="failover_pull",
     find=find,
-    meaning="The name servers no longer listed a master, so its clients read from a slave. No outage of the master was"
-    " recorded: it may have been cut off from the name servers, or nothing polled it.",
-    rule="Pulls went to a slave, since the route of the client had no master, and no broker_down covers them."
-    " broker_down states the number of such pulls itself.",
-    follows="MQClientInstance#findBrokerAddressInSubscribe",
-    advice="Run `mqadmin clusterList -n NAMESRV` on each name server, and read namesrv.log for the broker's address:"
-    " `the broker's channel destroyed` and `brokers expired` say when and why it was dropped. A slave's copies of the"
-    " offsets are older, so make consumers idempotent by message key.",
     confidence=0.9,
     needs=(Need("pull_log"),),
     thresholds=("findings.failed_over_s", "findings.same_cause_gap_s"),
-    example="The master of broker-a was missing from the route: 132 pulls of 11 groups went to a slave instead.",
     causes=(Cause("broker_down", same=("broker_name",), after_s=120, of_master=True),),
 )
 OUTAGE = ("broker_name", "outage_ts")
 NARROW = ("consumer_group", "topic")  # a finding names them if all its pulls share them
 _COUNTS = (pl.len().alias("pulls"), pl.col("consumer_group").drop_nulls().n_unique().alias("groups"))
-_WENT = pl.format("{} of {} went to a slave instead", counted("pulls", "pull"), counted("groups", "group"))
+REFUSED_FORM = "refused"  # of slave_pull.toml
 PULLS_KEPT = 20  # pulls that an outage sent to a slave and that are kept as evidence, the first
 
 
@@ -93,16 +76,8 @@ def outage_findings(outages: pl.DataFrame, failovers: pl.DataFrame, cluster: str
         keys.list.eval(row).alias("evidence"), (pl.col("errors") + pl.col("pulls").fill_null(0)).alias("evidence_count")
     )
     is_master = pl.col("broker_id") == 0
-    role = pl.when(is_master).then(pl.lit("The master of ")).otherwise(pl.format("Slave {} of ", "broker_id"))
-    summary = pl.concat_str(
-        role,
-        pl.format("{} did not answer for {} s", "broker_name", _whole_seconds()),
-        pl.when(pl.col("pulls") > 0).then(pl.format("; {}", _WENT)),
-        pl.lit("."),
-        ignore_nulls=True,
-    )
     severity = pl.when(is_master).then(pl.lit("critical")).otherwise(pl.lit("warning"))
-    return finding(rows, BROKER_DOWN, cluster, severity=severity, summary=summary)
+    return finding(rows, BROKER_DOWN, cluster, severity=severity)
 
 
 def failover_findings(failovers: pl.DataFrame, cluster: str, gap_s: int) -> pl.DataFrame:
@@ -123,8 +98,7 @@ def failover_findings(failovers: pl.DataFrame, cluster: str, gap_s: int) -> pl.D
             evidence(ROUTE, "record_id"),
         )
     )
-    summary = pl.format("The master of {} was missing from the route: {}.", "broker_name", _WENT)
-    return finding(found, FAILOVER_PULL, cluster, severity="critical", summary=summary)
+    return finding(found, FAILOVER_PULL, cluster, severity="critical")
 
 
 def refusals_of_shard(pull: pl.DataFrame, gap_s: int) -> pl.DataFrame:
@@ -132,7 +106,7 @@ def refusals_of_shard(pull: pl.DataFrame, gap_s: int) -> pl.DataFrame:
 
     Columns: BROKER and those of `pull_runs`, of NARROW.
     """
-    refused = pull.filter((pl.col("response_code") == REFUSED) & (pl.col("broker_id") > 0))
+    refused = pull.filter((pl.col("response_code") == SYSTEM_BUSY) & (pl.col("broker_id") > 0))
     return pull_runs(refused, BROKER, dict(zip(NARROW, NARROW, strict=True)), gap_s)
 
 
@@ -142,20 +116,4 @@ def refusing_slaves(refusals: pl.DataFrame, cluster: str, gap_s: int) -> pl.Data
     ``refusals`` has the rows of `refusals_of_shard` of all shards.
     """
     found = joined_runs(refusals, BROKER, NARROW, gap_s, "silver.pull")
-    summary = pl.format(
-        "Slave {} of {} refused {} that its master had sent to it: reads from it are disabled.",
-        "broker_id",
-        "broker_name",
-        counted("pulls", "pull"),
-    )
-    advice = (
-        "Set slaveReadEnable=true on the slave, or false on its master, so that the master sends nobody to it:"
-        " `mqadmin updateBrokerConfig -b BROKER_ADDR -k slaveReadEnable -v VALUE -n NAMESRV`."
-    )
-    return finding(found, SLAVE_PULL, cluster, severity="critical", summary=summary, advice=advice, confidence=1.0)
-
-
-def _whole_seconds() -> pl.Expr:
-    """Return how long an outage lasted, in seconds, rounded."""
-    ms = pl.col("to_ts").dt.epoch("ms") - pl.col("from_ts").dt.epoch("ms")
-    return (ms + 500) // 1000
+    return finding(found, SLAVE_PULL, cluster, severity="critical", form=REFUSED_FORM, advice_form=REFUSED_FORM)

@@ -7,13 +7,11 @@ from collections.abc import Iterable
 import polars as pl
 
 from mqreplay.findings.kind import Cause, FindingKind
-from mqreplay.findings.shape import EVIDENCE_ROWS, HIDDEN, counted, evidence_rows, row_key
+from mqreplay.findings.shape import EVIDENCE_ROWS, HIDDEN, evidence_rows, row_key, with_values
 
 # Links in a chain, at most: a blocked lock, by a stuck queue, by a slow broker, by refused pulls, by a storm of
 # rebalances, by a client id that two members have; and reads from one slave by those of another.
-LONGEST = 6
-# How offsets bound what a rewind or reset delivers again, as offsets.py and offset_resets.py word it.
-BOUND = r"; (at most|at least|about) \d+ messages? delivered again"
+LONGEST_CHAIN = 6
 LINK = {"effect_id": pl.String, "follows_from": pl.String, "number": pl.Int64, "near_ms": pl.Int64}
 
 
@@ -37,28 +35,24 @@ def with_causes(findings: pl.DataFrame, kinds: Iterable[FindingKind]) -> pl.Data
     known = findings.join(causes, on="finding_id", how="left").join(
         effects, left_on="finding_id", right_on="first_id", how="left"
     )
-    known = _without_bounds(known)
     own = pl.col("evidence").list.head(EVIDENCE_ROWS)
-    was = pl.when(pl.col("again") == 1).then(pl.lit("was")).otherwise(pl.lit("were"))
-    cost = pl.format(" {} {} delivered again.", counted("again", "message"), was)
-    return known.with_columns(
+    linked_findings = known.with_columns(
         pl.when(pl.col("follows_from").is_not_null()).then(pl.lit("info")).otherwise("severity").alias("severity"),
-        pl.when(pl.col("again") > 0).then(pl.col("summary") + cost).otherwise("summary").alias("summary"),
+        pl.when(pl.col("again") > 0).then("again").alias("delivered_again"),
+        pl.when(_is_counted(known)).then(pl.lit(True)).alias("is_counted"),
         pl.when(pl.col("effects").is_null()).then(own).otherwise(pl.concat_list(own, "effects")).alias("evidence"),
-    ).select(*[name for name in findings.columns if name not in HIDDEN], "follows_from")
+    )
+    valued = with_values(linked_findings, ["delivered_again", "is_counted"])
+    return valued.select(*[name for name in findings.columns if name not in HIDDEN], "follows_from")
 
 
-def _without_bounds(known: pl.DataFrame) -> pl.DataFrame:
-    """Return the findings, without the bound of messages delivered again where the log of the group counts them."""
+def _is_counted(known: pl.DataFrame) -> pl.Expr:
+    """Return whether the log of the group counts the messages that a finding may have delivered again."""
     counted_groups = known.filter(pl.col("redelivered") > 0).select("follows_from", "consumer_group").unique()
     of_effect = pl.struct("follows_from", "consumer_group").is_in(
         counted_groups.select(pl.struct(pl.all())).to_series().implode()
     )
-    is_counted = (pl.col("again") > 0) | (pl.col("follows_from").is_not_null() & of_effect)
-    bare = pl.col("summary").str.replace(BOUND, "")
-    return known.with_columns(
-        pl.when(is_counted.fill_null(value=False)).then(bare).otherwise("summary").alias("summary")
-    )
+    return (pl.col("again") > 0) | (pl.col("follows_from").is_not_null() & of_effect)
 
 
 def with_renamed_causes(renamed: pl.DataFrame, ids_before: str) -> pl.DataFrame:
@@ -99,7 +93,10 @@ def _pairs(effects: pl.DataFrame, causes: pl.DataFrame, cause: Cause, number: in
     if cause.of_master:
         causes = causes.filter(pl.col("broker_id") == 0)
     began, ended = (pl.col(ts).dt.epoch("ms") for ts in ("from_ts", "to_ts"))
-    effect = effects.select(*cause.same, pl.col("finding_id").alias("effect_id"), began.alias("began_ms"))
+    latest = pl.max_horizontal(began, ended) if cause.overlaps else began
+    effect = effects.select(
+        *cause.same, pl.col("finding_id").alias("effect_id"), began.alias("began_ms"), latest.alias("latest_ms")
+    )
     by = causes.select(
         *cause.same, pl.col("finding_id").alias("follows_from"), began.alias("since_ms"), ended.alias("until_ms")
     )
@@ -108,7 +105,8 @@ def _pairs(effects: pl.DataFrame, causes: pl.DataFrame, cause: Cause, number: in
     met = left.join(right, on=cause.same) if cause.same else left.join(right, how="cross")
     after_cause = pl.col("began_ms") - pl.col("since_ms")
     early_enough = pl.col("began_ms") - pl.col("until_ms") <= cause.after_s * 1000
-    near = met.filter((after_cause >= -cause.before_s * 1000) & early_enough).select(
+    late_enough = pl.col("latest_ms") - pl.col("since_ms") >= -cause.before_s * 1000
+    near = met.filter(late_enough & early_enough).select(
         "effect_id", "follows_from", pl.lit(number, pl.Int64).alias("number"), after_cause.abs().alias("near_ms")
     )
     return near.collect(engine="streaming")  # nearly all pairs are too far apart in time: they are never kept
@@ -117,7 +115,7 @@ def _pairs(effects: pl.DataFrame, causes: pl.DataFrame, cause: Cause, number: in
 def _first_causes(linked: pl.DataFrame) -> pl.DataFrame:
     """Replace a cause that has a cause of its own by that one: the first is the one to fix."""
     above = linked.select(pl.col("effect_id").alias("follows_from"), pl.col("follows_from").alias("above"))
-    for _ in range(1, LONGEST):
+    for _ in range(1, LONGEST_CHAIN):
         linked = linked.join(above, on="follows_from", how="left").select(
             "effect_id", pl.coalesce("above", "follows_from").alias("follows_from")
         )

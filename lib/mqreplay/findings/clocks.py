@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import polars as pl
 
-from mqreplay.evidence_advice import Need
+from mqreplay.decode.recording.advice import Need
+from mqreplay.evidence.intervals import INSTANT
 from mqreplay.findings.finding_evidence import FindingEvidence
 from mqreplay.findings.kind import FindingKind
 from mqreplay.findings.limits import Limits
-from mqreplay.findings.shape import INSTANT, evidence, finding
+from mqreplay.findings.shape import evidence, finding
 
 
 def find(evidence: FindingEvidence, _limits: Limits) -> pl.DataFrame:
@@ -19,15 +20,9 @@ def find(evidence: FindingEvidence, _limits: Limits) -> pl.DataFrame:
 CLOCK_SKEW = FindingKind(
     name="clock_skew",
     find=find,
-    meaning="The clock of a client is wrong. mqreplay corrects the times of this client before it judges anything, but"
-    " the client itself still uses its clock: for consumeTimestamp, for delays and in its logs.",
-    rule="The offsets that a client committed are in copies of the master's file more than clock_skew_s seconds before"
-    " or after the client says that it sent them.",
-    advice="Synchronize the clock of the client's host: `chronyc tracking` or `timedatectl` shows whether NTP runs.",
     confidence=0.9,
     needs=(Need("consumer_offset"),),
     thresholds=("findings.clock_skew_s",),
-    example="The clock of client 10.0.0.7@4711 is about 90 s ahead of the brokers' clocks. Its times were corrected.",
 )
 
 
@@ -62,12 +57,10 @@ def clock_findings(clocks: pl.DataFrame, activity: pl.DataFrame, cluster: str) -
         .group_by("client_id", "skew_ms", "shown_from_ms", "shown_until_ms", "from_ts", "to_ts")
         .agg(evidence("silver.offset_commit", "client_id"))
     )
-    jumped = pl.col("shown_from_ms").is_not_null() | pl.col("shown_until_ms").is_not_null()
-    summary = pl.format(
-        "The clock of client {} {} about {} s {} the brokers' clocks. Its times were corrected.",
-        "client_id",
-        pl.when(jumped).then(pl.lit("was for a while")).otherwise(pl.lit("is")),
-        (pl.col("skew_ms").abs() + 500) // 1000,
-        pl.when(pl.col("skew_ms") > 0).then(pl.lit("ahead of")).otherwise(pl.lit("behind")),
+    has_jumped = pl.col("shown_from_ms").is_not_null() | pl.col("shown_until_ms").is_not_null()
+    valued = rows.with_columns(
+        has_jumped.alias("has_jumped"),
+        ((pl.col("skew_ms").abs() + 500) // 1000).alias("skew_s"),
+        (pl.col("skew_ms") > 0).alias("is_ahead"),
     )
-    return finding(rows, CLOCK_SKEW, cluster, severity="warning", summary=summary)
+    return finding(valued, CLOCK_SKEW, cluster, severity="warning")

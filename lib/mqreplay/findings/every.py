@@ -12,7 +12,7 @@ from mqreplay.findings.going_on import going_on
 from mqreplay.findings.limits import Limits
 from mqreplay.findings.packages import find_of_packages
 from mqreplay.findings.registry import KINDS, SHIPPED
-from mqreplay.findings.shape import HIDDEN, SCHEMA, that_reach
+from mqreplay.findings.shape import HIDDEN, SCHEMA, that_reach, with_stated_offsets
 
 __all__ = ["KINDS", "all_findings", "finish"]
 
@@ -21,7 +21,7 @@ def all_findings(evidence: FindingEvidence, limits: Limits) -> pl.DataFrame:
     """Return the findings of all kinds, without their causes."""
     kinds = SHIPPED.values()
     functions = dict.fromkeys(kind.find for kind in kinds if kind.find is not None)
-    found = pl.concat([find(evidence, limits) for find in functions])
+    found = with_stated_offsets(pl.concat([find(evidence, limits) for find in functions]), evidence.stated_groups)
     in_findings = dict.fromkeys(kind.find_in_findings for kind in kinds if kind.find_in_findings is not None)
     found = pl.concat([found, *(find(evidence, limits, found) for find in in_findings)])
     packages = [kind for name, kind in KINDS.items() if name not in SHIPPED]

@@ -19,19 +19,20 @@ from mqreplay.evidence.brokers.broker_outages import HEARTBEAT, LONG_POLL, PULL,
 from mqreplay.evidence.brokers.slave_reads import MASTER_ID
 from mqreplay.evidence.messages.deliveries import repeated_deliveries
 from mqreplay.evidence.messages.failed_sends import UNSAFE, failed_messages
-from mqreplay.evidence.messages.send_outcomes import REFUSED as SEND_REFUSED
-from mqreplay.evidence.messages.send_outcomes import outcome
-from mqreplay.evidence.offsets.standstills import REFUSED
+from mqreplay.evidence.messages.sends import REFUSED as SEND_REFUSED
+from mqreplay.evidence.messages.sends import outcome
+from mqreplay.evidence.offsets.standstills import SYSTEM_BUSY
 from mqreplay.findings.batches import DISK_BOUND_CATCHUP
 from mqreplay.findings.brokers import BROKER_DOWN, FAILOVER_PULL
 from mqreplay.findings.duplicates import DUPLICATE_DELIVERY
 from mqreplay.findings.pulls import SLAVE_PULL
+from mqreplay.findings.refused import PULL_ANSWERS as ANSWERS
 from mqreplay.findings.refused import PULL_REFUSED
-from mqreplay.findings.refused import TABLE as ANSWERS
 from mqreplay.findings.sends import MESSAGES, NOT_STORED, SEND_FAILED, TRIES
+from mqreplay.findings.texts import PLACE_NAMES
+from mqreplay.words.keys import BROKER
 
 Finding = Mapping[str, Any]
-PLACE: Final = ("consumer_group", "topic", "broker_name", "broker_id", "queue_id", "client_id")
 SUGGESTIONS, CONSUME = "gold.slave_suggestion", "silver.consume"
 
 
@@ -48,7 +49,7 @@ class EvidenceRule:
     rows: Callable[[pl.DataFrame, Finding], pl.DataFrame]
     before: dt.timedelta = dt.timedelta()
     after: dt.timedelta = dt.timedelta()
-    place: tuple[str, ...] = PLACE
+    place: tuple[str, ...] = PLACE_NAMES
 
 
 def _suggested(rows: pl.DataFrame, finding: Finding) -> pl.DataFrame:
@@ -58,7 +59,7 @@ def _suggested(rows: pl.DataFrame, finding: Finding) -> pl.DataFrame:
 
 
 def _refused_by_slave(rows: pl.DataFrame, _finding: Finding) -> pl.DataFrame:
-    return rows.filter(pl.col("response_code") == REFUSED, pl.col("broker_id") > MASTER_ID)
+    return rows.filter(pl.col("response_code") == SYSTEM_BUSY, pl.col("broker_id") > MASTER_ID)
 
 
 def _failed_over(rows: pl.DataFrame, finding: Finding) -> pl.DataFrame:
@@ -106,7 +107,6 @@ def _repeated(rows: pl.DataFrame, finding: Finding) -> pl.DataFrame:
     return repeated_deliveries(rows, everyone).filter(pl.col("ts").is_between(finding["from_ts"], finding["to_ts"]))
 
 
-_OF_BROKER: Final = ("broker_name", "broker_id")
 # For each kind alternatives, each with all tables that the evidence may be in.
 RULES: Final[Mapping[str, tuple[tuple[EvidenceRule, ...], ...]]] = {
     SLAVE_PULL.name: (
@@ -115,9 +115,9 @@ RULES: Final[Mapping[str, tuple[tuple[EvidenceRule, ...], ...]]] = {
     ),
     BROKER_DOWN.name: (
         (
-            EvidenceRule(PULL, "request_ts", _errors, before=LONG_POLL, place=_OF_BROKER),
-            EvidenceRule(RUNTIME, "ts", _errors, place=_OF_BROKER),
-            EvidenceRule(HEARTBEAT, "ts", _errors, place=_OF_BROKER),
+            EvidenceRule(PULL, "request_ts", _errors, before=LONG_POLL, place=BROKER),
+            EvidenceRule(RUNTIME, "ts", _errors, place=BROKER),
+            EvidenceRule(HEARTBEAT, "ts", _errors, place=BROKER),
             EvidenceRule(
                 ROUTE,
                 "request_ts",

@@ -8,17 +8,18 @@ import polars as pl
 
 from mqreplay.core.retry_topic import DLQ_GROUP_TOPIC_PREFIX as DLQ
 from mqreplay.core.retry_topic import RETRY_GROUP_TOPIC_PREFIX as RETRY
-from mqreplay.evidence.arrays.keys import QUEUE
-from mqreplay.evidence.arrays.saturating import total
-from mqreplay.evidence.time_spans import with_session
-from mqreplay.evidence_advice import Need
+from mqreplay.decode.broker_events import TOPIC_CREATED
+from mqreplay.decode.recording.advice import Need
+from mqreplay.evidence.arrays.frame_arrays import total
+from mqreplay.evidence.intervals import with_session
 from mqreplay.findings.finding_evidence import FindingEvidence
 from mqreplay.findings.kind import Cause, FindingKind
 from mqreplay.findings.limits import Limits
-from mqreplay.findings.messages import GROUP, growth, known_ends
-from mqreplay.findings.shape import counted, evidence, evidence_row, finding, row_key
+from mqreplay.findings.messages import growth, known_ends
+from mqreplay.findings.shape import evidence, evidence_row, finding, row_key
+from mqreplay.words.keys import GROUP, QUEUE
 
-TABLE = "gold.retried_message"
+RETRIED_TABLE = "gold.retried_message"
 COPIED_EACH = dt.timedelta(seconds=60)  # a broker's topics; a copy is kept if they changed
 MAX_RECONSUME = 16  # SubscriptionGroupConfig.retryMaxTimes
 # Findings that say why a group received its retries late.
@@ -35,6 +36,7 @@ def find_dead_letters(evidence: FindingEvidence, limits: Limits) -> pl.DataFrame
         known_ends(evidence),
         evidence.cluster,
         limits.same_cause_gap_s,
+        evidence.broker_event,
     )
 
 
@@ -53,40 +55,16 @@ def find_late_retries(evidence: FindingEvidence, limits: Limits, found: pl.DataF
 DEAD_LETTER = FindingKind(
     name="dead_letter",
     find=find_dead_letters,
-    meaning="The group failed on a message at every try; with POP a try also fails when the message's invisible time"
-    " ends without an acknowledgement. The message lies in the dead letter topic, and no consumer receives it any"
-    " more.",
-    rule="A consumer sent a message back without a retry left: its reconsumeTimes had reached maxReconsumeTimes, or the"
-    " requested delay level was below 0. Without such a request: the group's %DLQ% topic was created or grew, or a"
-    " listener failed at the 16th retry of a message.",
-    follows="SendMessageProcessor#consumerSendMsgBack",
-    advice="Read the messages: `mqadmin printMsg -t %DLQ%GROUP -n NAMESRV`. Correct the listener, then send them again"
-    " with `mqadmin resendMessage` or a producer: nothing does so by itself.",
     confidence=0.95,
     needs=(Need("topics"),),
     thresholds=("findings.same_cause_gap_s",),
-    example="Group refund-group gave up 9 messages, now in topic %DLQ%refund-group: reconsumeTimes 2 reached"
-    " maxReconsumeTimes 2.",
 )
 LATE_RETRY = FindingKind(
     name="late_retry",
     find_in_findings=find_late_retries,
-    meaning="A message that was sent back came again much later than its delay level says, or never. Either the broker"
-    " put it late into the retry topic, because its schedule service was behind or slow, or it waited there for a"
-    " consumer.",
-    rule="A retry was received more than late_retry_s seconds after its due time, and its request was recorded. Or it"
-    " never came: the log has every message of the retry queue until that time, also later ones, without it. It does"
-    " not count if its master was down meanwhile, if the group had no member when it was due, or if another finding"
-    " says why the group did not consume. It is info if the broker was in time, and the message waited for a consumer.",
-    follows="ScheduleMessageService#executeOnTimeup",
-    advice="If the broker was late: read store.log and broker.log of the broker at that time, and compare"
-    " scheduleMessageOffset_LEVEL of `mqadmin brokerStatus -b BROKER_ADDR -n NAMESRV` with the end of the level's"
-    " queue. If the messages waited: `mqadmin consumerProgress -g GROUP -n NAMESRV` shows the lag of the retry topic.",
     confidence=0.9,
     needs=(Need("consume_log"),),
     thresholds=("findings.late_retry_s", "findings.same_cause_gap_s"),
-    example="Group pay-group received 12 retries up to 312 s later than their delay levels say: the broker stored them"
-    " up to 310 s late.",
     causes=(Cause("delay_offset_stuck", same=("broker_name",), after_s=120),),
 )
 
@@ -99,17 +77,19 @@ def dead_letters(
     ends: pl.DataFrame,
     cluster: str,
     gap_s: int,
+    broker_event: pl.DataFrame | None = None,
 ) -> pl.DataFrame:
     """Return DEAD_LETTER: a message was sent back without a retry left; a dead letter topic was created, or grew.
 
     ``retried_messages`` has rows of gold.retried_message; ``redelivered_messages`` and ``ends`` are as in
     messages.retry_findings. ``max_reconsume_times`` has the rows of deliveries.py's max_reconsume_times_of_shard of all
     shards. Messages are counted by requests and by the log of the consumers; for a group without them, by how much its
-    topic grew, and the finding begins when the first of these messages could have been sent.
+    topic grew, and the finding begins when the first of these messages could have been sent. ``broker_event`` is the
+    silver table: a broker creates the topic for its first message (AbstractSendMessageProcessor#consumerSendMsgBack).
     """
-    created = _created(topic_config).select(
-        *GROUP, "ts", _row("silver.topic_config", "source_name", "topic"), pl.lit(None, pl.Int64).alias("messages")
-    )
+    copied = _created(topic_config).select(GROUP, "ts", _row("silver.topic_config", "source_name", "topic"))
+    written = [copied] if broker_event is None else [copied, _created_by_logs(broker_event)]
+    created = pl.concat(written).with_columns(pl.lit(None, pl.Int64).alias("messages"))
     begun = _first_ends(ends, _created(topic_config))
     grown = pl.concat([growth(ends, DLQ).select(_group_of(DLQ), "since", "ts", "messages"), begun])
     requested = _requested(retried_messages)
@@ -120,33 +100,24 @@ def dead_letters(
         known,
         max_reconsume_times,
         pl.concat([frame.select(GROUP) for frame in (created, grown, requested)]),
-    ).select(*GROUP, "ts", _row("silver.consume", "record_id"), pl.lit(1, pl.Int64).alias("messages"))
+    ).select(GROUP, "ts", _row("silver.consume", "record_id"), pl.lit(1, pl.Int64).alias("messages"))
     of_topic = grown.join(pl.concat([logged.select(GROUP), requested.select(GROUP)]), on=GROUP, how="anti")
     abandoned = pl.concat([created, of_topic, logged, requested], how="diagonal").with_columns(
         pl.coalesce("since", "ts").alias("since")
     )
     found = (
-        with_session(abandoned, GROUP, "since", "ts", gap_s)
-        .group_by(*GROUP, "session")
+        with_session(abandoned, (GROUP,), "since", "ts", gap_s)
+        .group_by(GROUP, "session")
         .agg(
             pl.col("since").min().alias("from_ts"),
             pl.col("ts").max().alias("to_ts"),
             total("messages").alias("messages"),
-            pl.col("why").drop_nulls().unique().sort().implode().list.join("; ").alias("why"),
+            pl.col("why").drop_nulls().unique().sort().implode(),
             pl.col("row").drop_nulls().unique().sort().implode().alias("evidence"),
         )
     )
-    summary = pl.concat_str(
-        pl.format(
-            "Group {} gave up {}, now in topic {}",
-            "consumer_group",
-            counted("messages", "message").fill_null("messages"),
-            "topic",
-        ),
-        pl.when(pl.col("why") != "").then(pl.format(": {}.", "why")).otherwise(pl.lit(".")),
-    )
     named = found.with_columns((pl.lit(DLQ) + pl.col("consumer_group")).alias("topic"))
-    return finding(named, DEAD_LETTER, cluster, severity="warning", summary=summary)
+    return finding(named, DEAD_LETTER, cluster, severity="warning")
 
 
 def late_retries(
@@ -169,7 +140,7 @@ def late_retries(
     ).filter(pl.col("total_s") > late_s)
     open_rows = _unexplained(late, found).join(_unattended(late, members), "record_id", how="anti")
     broker_late = pl.col("late_s") > late_s
-    by = (*GROUP, "broker_name", "never")
+    by = (GROUP, "broker_name", "never")
     merged = (
         with_session(open_rows.with_columns(broker_late.alias("broker_late")), by, "due_ts", "delivered_ts", gap_s)
         .group_by(*by, "session")
@@ -177,31 +148,14 @@ def late_retries(
             pl.col("due_ts").min().alias("from_ts"),
             pl.col("delivered_ts").max().alias("to_ts"),
             pl.len().cast(pl.Int64).alias("messages"),
-            pl.col("total_s", "late_s", "waited_s").max(),
+            pl.col("total_s", "late_s", "waited_s").max().round().cast(pl.Int64),
             pl.col("broker_late").any(),
-            evidence(TABLE, "record_id"),
+            evidence(RETRIED_TABLE, "record_id"),
         )
         .with_columns((pl.lit(RETRY) + pl.col("consumer_group")).alias("topic"))
     )
-    stored = pl.format(" the broker stored them up to {} s late.", pl.col("late_s").round().cast(pl.Int64))
-    waited = pl.format(" they waited up to {} s in {}.", pl.col("waited_s").round().cast(pl.Int64), "topic")
-    seconds = pl.col("total_s").round().cast(pl.Int64)
-    came = pl.format(" up to {} s later than their delay levels say:", seconds)
-    due = pl.when(pl.col("messages") == 1).then(pl.lit("it was due")).otherwise(pl.lit("they were due"))
-    missing = pl.format(
-        " that broker {} did not deliver: other retries came up to {} s after {}.", "broker_name", seconds, due
-    )
-    summary = pl.concat_str(
-        pl.format("Group {} ", "consumer_group"),
-        pl.when("never").then(pl.lit("misses ")).otherwise(pl.lit("received ")),
-        pl.col("messages").cast(pl.String),
-        pl.when(pl.col("messages") == 1).then(pl.lit(" retry")).otherwise(pl.lit(" retries")),
-        pl.when("never")
-        .then(missing)
-        .otherwise(pl.concat_str(came, pl.when(pl.col("broker_late")).then(stored).otherwise(waited))),
-    )
     severity = pl.when(pl.col("broker_late")).then(pl.lit("warning")).otherwise(pl.lit("info"))
-    return finding(merged, LATE_RETRY, cluster, severity=severity, summary=summary)
+    return finding(merged, LATE_RETRY, cluster, severity=severity)
 
 
 def _unexplained(late: pl.DataFrame, found: pl.DataFrame) -> pl.DataFrame:
@@ -238,9 +192,9 @@ def _requested(retried_messages: pl.DataFrame) -> pl.DataFrame:
     is_dead = pl.col("expected_topic").str.starts_with(DLQ) & (pl.col("judgement") != "differ")
     refused = pl.col("response_code").fill_null(0) != 0
     return retried_messages.filter(is_dead & ~refused).select(
-        *GROUP,
+        GROUP,
         pl.col("sent_ts").alias("ts"),
-        _row(TABLE, "record_id"),
+        _row(RETRIED_TABLE, "record_id"),
         pl.lit(1, pl.Int64).alias("messages"),
         pl.col("reason").str.split(";").list.first().alias("why"),
     )
@@ -268,6 +222,12 @@ def _created(topic_config: pl.DataFrame) -> pl.DataFrame:
     of_master = (pl.col("change") == "first") & (pl.col("broker_id") == 0)
     created = topic_config.filter(pl.col("topic").str.starts_with(DLQ) & of_master).join(first, on="source_name")
     return created.filter(pl.col("ts") > pl.col("first_ts")).with_columns(_group_of(DLQ))
+
+
+def _created_by_logs(broker_event: pl.DataFrame) -> pl.DataFrame:
+    """Return consumer_group, ts and row of the dead letter topics whose creation a broker logged."""
+    is_dead_letter = (pl.col("event") == TOPIC_CREATED) & pl.col("topic").str.starts_with(DLQ)
+    return broker_event.filter(is_dead_letter).select(_group_of(DLQ), "ts", _row("silver.broker_event", "record_id"))
 
 
 def _first_ends(ends: pl.DataFrame, created: pl.DataFrame) -> pl.DataFrame:

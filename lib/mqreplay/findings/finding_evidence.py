@@ -20,6 +20,7 @@ class Polled:
     queues: pl.DataFrame | None = None  # routed_queues
     shown: pl.DataFrame | None = None  # consumer_group, table_name: tables with what polls show of a group
     duplicates: pl.DataFrame | None = None  # duplicate_clients.py
+    alternations: pl.DataFrame | None = None  # conflicts.alternating_subscriptions
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,7 @@ class FindingEvidence:
     recorded_until: dt.datetime | None  # the last instant by the recorder's own clock
 
     # Tables of silver and gold by their names.
+    client_error: pl.DataFrame
     heartbeat: pl.DataFrame
     rebalance: pl.DataFrame
     topic_config: pl.DataFrame
@@ -54,6 +56,7 @@ class FindingEvidence:
     never_consumed: pl.DataFrame  # with never and refused_by, see findings/lag.py
     passed_commits: pl.DataFrame  # rows of gold.committed_offset
     stalled_flow: pl.DataFrame  # rows of gold.flow_control that are part of a stall
+    listener_frames: pl.DataFrame  # consumer_group, client_id, frames: of the last thread dump of each client
     outages: pl.DataFrame  # broker_outages
     unlisted: pl.DataFrame  # listed_brokers.unlisted_brokers, for long
     master_changes: pl.DataFrame  # listed_brokers.master_changes
@@ -81,6 +84,7 @@ class FindingEvidence:
     first_uses: pl.DataFrame  # first_uses_of_shard
     advances: pl.DataFrame  # advances_of_shard
     revive_lags: pl.DataFrame  # revive_lags_of_shard
+    expired_reads: pl.DataFrame  # expired_reads_of_shard
     refusals: pl.DataFrame  # refusals_of_shard
     pulled_queues: pl.DataFrame  # pulled_queues_of_shard
     repeated_deliveries: pl.DataFrame
@@ -95,4 +99,10 @@ class FindingEvidence:
     activity: pl.DataFrame  # activity_of_shard
 
     groups: frozenset[str] = frozenset()  # all known consumer groups
+    stated_groups: frozenset[str] = frozenset()  # groups whose offsets only answers to GET_CONSUME_STATS show
+    masterless: pl.DataFrame | None = None  # listed_brokers.masterless_names
+    lost: pl.DataFrame | None = None  # listed_brokers.lost_brokers
+    elections: pl.DataFrame | None = None  # elections.py
+    broker_event: pl.DataFrame | None = None  # the silver table
+    consume_stats: pl.DataFrame | None = None  # the silver table
     polled: Polled = field(default_factory=lambda: Polled())

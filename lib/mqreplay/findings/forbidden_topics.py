@@ -13,12 +13,13 @@ import polars as pl
 
 from mqreplay.core.retry_topic import DLQ_GROUP_TOPIC_PREFIX, RETRY_GROUP_TOPIC_PREFIX
 from mqreplay.core.topic_route import is_readable, is_writeable
-from mqreplay.evidence.arrays.keys import QUEUE
+from mqreplay.evidence.intervals import INSTANT
 from mqreplay.evidence.offsets.queue_ends import polled_ends
-from mqreplay.findings.shape import INSTANT, counted, evidence, one_or_none, whole_seconds
+from mqreplay.findings.shape import evidence, one_or_none
+from mqreplay.words.keys import QUEUE
 
 SOURCE_TOPIC = ("source_name", "topic")
-PLACE = ("topic", "broker_name")
+TOPIC_BROKER = ("topic", "broker_name")
 READABLE = [perm for perm in range(16) if is_readable(perm)]  # PermName has four bits
 WRITEABLE = [perm for perm in range(16) if is_writeable(perm)]
 OLD_ROUTE = dt.timedelta(seconds=60)  # producers send by it for 30 s; a poll has an interval, too
@@ -34,33 +35,25 @@ def forbidden_reads(
 ) -> pl.DataFrame:
     """Return the times of ``least_s`` seconds or more at which a master's topic could not be read, and a group held it.
 
-    Columns: topic, broker_name, broker_id, consumer_group (null: several), from_ts, to_ts, evidence, summary.
+    Columns: topic, broker_name, broker_id, consumer_group (null: several), perm, groups, from_ts, to_ts, evidence.
     ``refused`` has the topic, broker_name, from_ts and to_ts of refused pulls: what they show is left out. ``until`` is
     the end of the recording.
     """
     spans = _spans(topic_config, READABLE, until, least_s)
-    known = spans.join(_overlapping(spans, refused), [*PLACE, "from_ts"], how="anti")
+    known = spans.join(_overlapping(spans, refused), [*TOPIC_BROKER, "from_ts"], how="anti")
     held = queue_owner.select(
-        *PLACE, "consumer_group", pl.col("from_ts").alias("held_ts"), pl.col("to_ts").alias("left")
+        *TOPIC_BROKER, "consumer_group", pl.col("from_ts").alias("held_ts"), pl.col("to_ts").alias("left")
     )
-    of_groups = known.join(held, PLACE).filter(
+    of_groups = known.join(held, TOPIC_BROKER).filter(
         (pl.col("held_ts") < pl.col("to_ts"))
         & (pl.col("left").is_null() | (pl.col("left") > pl.col("from_ts") - HELD_BEFORE))
     )
-    by = [*PLACE, "broker_id", "perm", "from_ts", "to_ts"]
-    found = of_groups.group_by(by).agg(
+    by = [*TOPIC_BROKER, "broker_id", "perm", "from_ts", "to_ts"]
+    return of_groups.group_by(by).agg(
         one_or_none("consumer_group"),
         pl.col("consumer_group").n_unique().alias("groups"),
         evidence("silver.topic_config", *SOURCE_TOPIC, "ts"),
     )
-    summary = pl.concat_str(
-        pl.format("{} could not be read on the master of {} for ", *PLACE),
-        whole_seconds("from_ts", "to_ts"),
-        pl.format(" (perm {}), while ", "perm"),
-        pl.coalesce(pl.format("group {}", "consumer_group"), counted("groups", "group")),
-        pl.lit(" consumed it: messages of these queues waited."),
-    )
-    return found.with_columns(summary.alias("summary"))
 
 
 def forbidden_writes(
@@ -68,21 +61,23 @@ def forbidden_writes(
 ) -> pl.DataFrame:
     """Return the times of ``least_s`` seconds or more at which a master's topic lost its writers.
 
-    Columns: topic, broker_name, broker_id, from_ts, to_ts, evidence, everywhere, summary. A topic counts if
+    Columns: topic, broker_name, broker_id, perm, from_ts, to_ts, evidence, everywhere. A topic counts if
     ``topic_stats`` show that it grew shortly before, and not any more when producers had the new route.
     ``everywhere``: no other master is known that let producers write the topic meanwhile.
     """
     own = pl.col("topic").str.starts_with(RETRY_GROUP_TOPIC_PREFIX)
     own |= pl.col("topic").str.starts_with(DLQ_GROUP_TOPIC_PREFIX)  # the broker writes these itself
     lost = _spans(topic_config.filter(~own), WRITEABLE, until, least_s).filter("was_allowed")
-    polls = topic_stats.join(lost.select(PLACE).unique(), PLACE, how="semi")
+    polls = topic_stats.join(lost.select(TOPIC_BROKER).unique(), TOPIC_BROKER, how="semi")
     polled = polled_ends(polls).sort("at", "queue_max_offset")
     seen = polled.with_columns(pl.col("at", "queue_max_offset").shift().over(QUEUE).name.suffix("_before"))
     grown = seen.filter(pl.col("queue_max_offset") > pl.col("queue_max_offset_before"))
-    both = lost.select(*PLACE, "from_ts", "to_ts").join(grown.select(*PLACE, "at", "at_before"), PLACE)
+    both = lost.select(*TOPIC_BROKER, "from_ts", "to_ts").join(
+        grown.select(*TOPIC_BROKER, "at", "at_before"), TOPIC_BROKER
+    )
     is_before = pl.col("at_before").is_between(pl.col("from_ts") - HELD_BEFORE, pl.col("from_ts"))
     is_during = (pl.col("at_before") >= pl.col("from_ts") + OLD_ROUTE) & (pl.col("at") <= pl.col("to_ts"))
-    span = [*PLACE, "from_ts"]
+    span = [*TOPIC_BROKER, "from_ts"]
     found = lost.join(both.filter(is_before), span, how="semi").join(both.filter(is_during), span, how="anti")
     masters = topic_config.filter((pl.col("broker_id") == 0) & pl.col("perm").is_in(WRITEABLE))
     of_topic = masters.group_by("topic").agg(pl.col("broker_name").n_unique().alias("masters"))
@@ -92,21 +87,12 @@ def forbidden_writes(
     together = pl.min_horizontal("to_ts", "to_ts_other") - pl.max_horizontal("from_ts", "from_ts_other")
     met = found.join(others, "topic").filter(together >= pl.duration(seconds=least_s))
     closed = met.group_by(span).agg(pl.col("other").n_unique().alias("closed"))
-    rows = (
+    return (
         found.join(closed, span)
         .join(of_topic, "topic")
         .group_by(*span, "broker_id", "perm", "to_ts", (pl.col("closed") == pl.col("masters")).alias("everywhere"))
         .agg(evidence("silver.topic_config", *SOURCE_TOPIC, "ts"))
     )
-    summary = pl.concat_str(
-        pl.format("{} could not be written on the master of {} for ", *PLACE),
-        whole_seconds("from_ts", "to_ts"),
-        pl.format(" (perm {}): producers found no queue of it there", "perm"),
-        pl.when("everywhere")
-        .then(pl.lit(", nor on another known master: their sends failed without a route."))
-        .otherwise(pl.lit(".")),
-    )
-    return rows.with_columns(summary.alias("summary"))
 
 
 def _spans(topic_config: pl.DataFrame, perms: list[int], until: dt.datetime | None, least_s: int) -> pl.DataFrame:
@@ -126,7 +112,7 @@ def _spans(topic_config: pl.DataFrame, perms: list[int], until: dt.datetime | No
 
 def _overlapping(spans: pl.DataFrame, refused: pl.DataFrame) -> pl.DataFrame:
     """Return topic, broker_name and from_ts of the spans in which pulls were refused."""
-    pulls = refused.select(*PLACE, pl.col("from_ts").alias("refused_from"), pl.col("to_ts").alias("refused_to"))
-    both = spans.join(pulls, PLACE)
+    pulls = refused.select(*TOPIC_BROKER, pl.col("from_ts").alias("refused_from"), pl.col("to_ts").alias("refused_to"))
+    both = spans.join(pulls, TOPIC_BROKER)
     met = (pl.col("refused_from") < pl.col("to_ts")) & (pl.col("refused_to") > pl.col("from_ts") - HELD_BEFORE)
-    return both.filter(met).select(*PLACE, "from_ts").unique()
+    return both.filter(met).select(*TOPIC_BROKER, "from_ts").unique()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from mqreplay.findings.shape import PLACE
+from mqreplay.findings.shape import PLACE, with_values
 
 SAME = ("kind", *PLACE)
 
@@ -30,10 +30,9 @@ def going_on(found: pl.DataFrame, before: pl.DataFrame) -> pl.DataFrame:
     of_found = met.sort("before_from", "before_id", descending=[True, False]).unique("finding_id", keep="first")
     once = of_found.sort("from_ts", "finding_id").unique("before_id", keep="first")
     known = found.join(once.select("finding_id", "before_id", "before_from"), on="finding_id", how="left")
-    since = pl.col("before_from").dt.strftime("%Y-%m-%d %H:%M:%S")
-    text = pl.format("{} It began at {} UTC, see the day before.", "summary", since)
-    return known.with_columns(
-        pl.coalesce(text, "summary").alias("summary"),
+    begun_before = known.with_columns(
+        pl.col("before_from").alias("began_ts"),
         pl.coalesce("before_id", "finding_id").alias("finding_id"),
         pl.coalesce("before_from", "from_ts").alias("from_ts"),
-    ).select(found.columns)
+    )
+    return with_values(begun_before, ["began_ts"]).select(found.columns)

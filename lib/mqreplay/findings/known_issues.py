@@ -12,15 +12,16 @@ from typing import Any
 import polars as pl
 
 from mqreplay.core.version import at_least, version_key
-from mqreplay.errors import IllegalArgument
-from mqreplay.evidence.recorded_versions import BROKER, RecordedVersions
-from mqreplay.findings.shape import INSTANT
+from mqreplay.evidence.intervals import INSTANT
+from mqreplay.evidence.recorded_versions import RecordedVersions
+from mqreplay.words.errors import IllegalArgument
+from mqreplay.words.keys import BROKER
 
 URL = "https://github.com/apache/rocketmq/issues/{}"
 COMPONENTS = ("broker", "client")
-FINDING = ("day", "finding_id")
+FINDING_KEY = ("day", "finding_id")
 # Columns of gold.known_issue, without the cluster.
-SCHEMA: dict[str, pl.DataType] = {
+ISSUE_SCHEMA: dict[str, pl.DataType] = {
     "day": pl.Date(),
     "finding_id": pl.String(),
     "issue": pl.Int64(),
@@ -128,20 +129,20 @@ def _issue(row: Mapping[str, Any]) -> KnownIssue:
 
 
 def issues_of_findings(found: pl.DataFrame, versions: RecordedVersions, known: KnownIssues) -> pl.DataFrame:
-    """Return the issues that can explain each finding: rows of SCHEMA.
+    """Return the issues that can explain each finding: rows of ISSUE_SCHEMA.
 
     ``found`` has rows of gold.finding. ``versions`` of a row are the recorded ones with the fault: of the finding's
     broker, else of all brokers; or of the finding's client, else of all clients of its group.
     """
     asked = _explained(found, known).filter(~pl.col("pop") | pl.col("consumer_group").is_in(versions.pop_groups))
     each = pl.concat([_of_brokers(asked, versions.brokers, known), _of_clients(asked, versions.clients, known)])
-    named = each.group_by(*FINDING, "issue").agg(
+    named = each.group_by(*FINDING_KEY, "issue").agg(
         pl.col("version").unique().sort().alias("versions"), pl.col("mended_in").sort_by("line").last()
     )
     texts = [(each.number, URL.format(each.number), each.title, each.component, each.advice) for each in known.issues]
     names = ("issue", "url", "title", "component", "advice")
-    rows = named.join(pl.DataFrame(texts, {name: SCHEMA[name] for name in names}, orient="row"), "issue")
-    return rows.sort(*FINDING, "issue").select([pl.col(name).cast(of) for name, of in SCHEMA.items()])
+    rows = named.join(pl.DataFrame(texts, {name: ISSUE_SCHEMA[name] for name in names}, orient="row"), "issue")
+    return rows.sort(*FINDING_KEY, "issue").select([pl.col(name).cast(of) for name, of in ISSUE_SCHEMA.items()])
 
 
 def _explained(found: pl.DataFrame, known: KnownIssues) -> pl.DataFrame:
@@ -153,7 +154,7 @@ def _explained(found: pl.DataFrame, known: KnownIssues) -> pl.DataFrame:
         for phrase in each.summary or (None,)
     ]
     schema = {"kind": pl.String, "phrase": pl.String, "issue": pl.Int64, "pop": pl.Boolean, "of_slave": pl.Boolean}
-    columns = [*FINDING, "kind", "summary", "from_ts", "consumer_group", *BROKER, "client_id"]
+    columns = [*FINDING_KEY, "kind", "summary", "from_ts", "consumer_group", *BROKER, "client_id"]
     asked = found.select(columns).join(pl.DataFrame(rows, schema, orient="row"), "kind")
     has_phrase = pl.col("phrase").is_null() | pl.col("summary").str.contains(pl.col("phrase"), literal=True)
     is_slave = ~pl.col("of_slave") | (pl.col("broker_id") > 0)
@@ -177,7 +178,7 @@ def _of_brokers(asked: pl.DataFrame, brokers: pl.DataFrame, known: KnownIssues) 
     here = [pl.col(f"of_{name}").is_null() | (pl.col(f"of_{name}") == pl.col(name)) for name in BROKER]
     begun = pl.col("since").is_null() | (pl.col("since") <= pl.col("from_ts"))
     lasts = pl.col("until").is_null() | (pl.col("until") > pl.col("from_ts"))
-    return met.filter(*here, begun, lasts).select(*FINDING, *FAULT)
+    return met.filter(*here, begun, lasts).select(*FINDING_KEY, *FAULT)
 
 
 def _of_clients(asked: pl.DataFrame, clients: pl.DataFrame, known: KnownIssues) -> pl.DataFrame:
@@ -193,7 +194,7 @@ def _of_clients(asked: pl.DataFrame, clients: pl.DataFrame, known: KnownIssues) 
     faulty = pl.DataFrame(rows, place | FAULT, orient="row")
     met = asked.rename({"client_id": "of_client_id"}).join(faulty, ["issue", "consumer_group"])
     here = pl.col("of_client_id").is_null() | (pl.col("of_client_id") == pl.col("client_id"))
-    return met.filter(here).select(*FINDING, *FAULT)
+    return met.filter(here).select(*FINDING_KEY, *FAULT)
 
 
 def _faults(component: str, versions: pl.Series, known: KnownIssues) -> dict[str, list[Fault]]:

@@ -7,19 +7,13 @@ import datetime as dt
 import polars as pl
 
 from mqreplay.core.retry_topic import RETRY_GROUP_TOPIC_PREFIX as RETRY
-from mqreplay.evidence.members.membership import EXPIRED
-from mqreplay.evidence_advice import Need
+from mqreplay.decode.recording.advice import Need
+from mqreplay.evidence.intervals import INSTANT
 from mqreplay.findings.finding_evidence import FindingEvidence
 from mqreplay.findings.kind import FindingKind
 from mqreplay.findings.limits import Limits
-from mqreplay.findings.shape import (
-    INSTANT,
-    counted,
-    evidence_rows,
-    finding,
-    row_key,
-    seconds,
-)
+from mqreplay.findings.shape import evidence_rows, finding, row_key, seconds
+from mqreplay.words.keys import MEMBER, QUEUE
 
 
 def find(evidence: FindingEvidence, limits: Limits) -> pl.DataFrame:
@@ -33,31 +27,11 @@ def find(evidence: FindingEvidence, limits: Limits) -> pl.DataFrame:
 CONSUMER_LOST = FindingKind(
     name="consumer_lost",
     find=find,
-    meaning=(
-        "A consumer died or was cut off. Other members take its queues, and get the messages again that it had not"
-        " committed."
-    ),
-    rule=(
-        "A member fell silent without UNREGISTER_CLIENT, or a broker's log shows that its connection closed, and the"
-        " recording went on without it."
-    ),
-    follows="ConsumerManager#doChannelCloseEvent",
-    advice=(
-        "Find out why it died: its own rocketmq_client.log, and the log of its machine or pod (out of memory, killed)."
-        " What it held last: `mqreplay explain FINDING`. Make consumers idempotent by message key."
-    ),
     confidence=0.9,
     needs=(Need("heartbeats", or_polled=("consumer_lists",)),),
     thresholds=("findings.lost_s", "findings.silent_s"),
-    example=(
-        "Consumer 10.20.12.3@13793#3080932234582 of group crash-group disappeared without unregistering while it held 2"
-        " queues: killed, crashed or cut off."
-    ),
 )
-LAST_UNKNOWN = " The time of its last heartbeat is not known: a broker dropped it after 120 s without one."
 POLL_INTERVAL_S = 21  # a client is polled every 20 s
-MEMBER = ("consumer_group", "client_id")
-QUEUE = ("topic", "broker_name", "queue_id")
 
 
 def heard_until(members: pl.DataFrame, recorded_until: dt.datetime | None) -> dt.datetime | None:
@@ -171,48 +145,14 @@ def lost_findings(lost: pl.DataFrame, cluster: str) -> pl.DataFrame:
 
 
 def _unlisted(rows: pl.DataFrame, cluster: str) -> pl.DataFrame:
-    return finding(
-        rows,
-        CONSUMER_LOST,
-        cluster,
-        severity="info",
-        confidence=0.5,
-        advice=(
-            "If nobody stopped it, find out why it died. broker.log says which it was: 'unregister a consumer' of a"
-            " client that was stopped, 'remove not active channel' of one that was killed or cut off."
-        ),
-        summary=pl.format(
-            "Consumer {} of group {} left {}; the recording cannot tell whether it was stopped in order or killed.",
-            "client_id",
-            "consumer_group",
-            _held(),
-        ),
-    )
+    kind = CONSUMER_LOST
+    return finding(rows, kind, cluster, severity="info", confidence=0.5, form="unlisted", advice_form="unlisted")
+
+
+def _killed(rows: pl.DataFrame, cluster: str) -> pl.DataFrame:
+    severity = pl.when(_had_queues() | ~pl.col("seen")).then(pl.lit("warning")).otherwise(pl.lit("info"))
+    return finding(rows, CONSUMER_LOST, cluster, severity=severity)
 
 
 def _had_queues() -> pl.Expr:
     return pl.col("queues") + pl.col("retry_queues") > 0
-
-
-def _held() -> pl.Expr:
-    """Return what a member held, in words: each client of a group has queues of its retry topic beside its own."""
-    own = pl.when(pl.col("queues") > 0).then(pl.format("while it held {}", counted("queues", "queue")))
-    unknown = pl.when(~pl.col("seen")).then(pl.lit("(its queues are not known)"))
-    retry = pl.when(pl.col("retry_queues") > 0).then(pl.lit("while it held no queue but of its retry topic"))
-    return pl.coalesce(own, unknown, retry, pl.lit("while it held no queue"))
-
-
-def _killed(rows: pl.DataFrame, cluster: str) -> pl.DataFrame:
-    return finding(
-        rows,
-        CONSUMER_LOST,
-        cluster,
-        severity=pl.when(_had_queues() | ~pl.col("seen")).then(pl.lit("warning")).otherwise(pl.lit("info")),
-        summary=pl.format(
-            "Consumer {} of group {} disappeared without unregistering {}: killed, crashed or cut off.{}",
-            "client_id",
-            "consumer_group",
-            _held(),
-            pl.when(pl.col("dropped") == EXPIRED).then(pl.lit(LAST_UNKNOWN)).otherwise(pl.lit("")),
-        ),
-    )

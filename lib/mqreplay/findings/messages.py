@@ -6,28 +6,27 @@ from collections.abc import Collection
 
 import polars as pl
 
-from mqreplay.core.pop_retry_topic import retry_topic_owners
 from mqreplay.core.retry_topic import DLQ_GROUP_TOPIC_PREFIX as DLQ
 from mqreplay.core.retry_topic import RETRY_GROUP_TOPIC_PREFIX as RETRY
-from mqreplay.evidence.arrays.keys import QUEUE
-from mqreplay.evidence.arrays.saturating import less, total
+from mqreplay.core.retry_topic import retry_topic_owners
+from mqreplay.decode.client_errors import LISTENER_CALL
+from mqreplay.decode.recording.advice import Need
+from mqreplay.evidence.arrays.frame_arrays import less, total
+from mqreplay.evidence.intervals import with_session
 from mqreplay.evidence.offsets.queue_ends import polled_ends, pulled_ends
-from mqreplay.evidence.time_spans import with_session
-from mqreplay.evidence_advice import Need
 from mqreplay.findings.finding_evidence import FindingEvidence
 from mqreplay.findings.kind import Cause, FindingKind
 from mqreplay.findings.limits import Limits
-from mqreplay.findings.shape import (
-    counted,
-    evidence_rows,
-    finding,
-    row_key,
-)
+from mqreplay.findings.shape import evidence_rows, finding, one_or_none, row_key
+from mqreplay.words.keys import GROUP, QUEUE
 
 
 def find_retries(evidence: FindingEvidence, limits: Limits) -> pl.DataFrame:
-    """Return the groups that sent messages back."""
-    return retry_findings(
+    """Return the groups that sent messages back, and the listeners that failed by their clients' logs."""
+    failed = evidence.client_error.filter(pl.col("request") == LISTENER_CALL)
+    unlogged = failed.join(evidence.redelivered_messages.select(GROUP), on=GROUP, how="anti")
+    listeners = failed_listeners(unlogged, evidence.cluster, limits.retry_warn_messages, limits.retry_gap_s)
+    sent_back = retry_findings(
         evidence.redelivered_messages,
         known_ends(evidence),
         evidence.cluster,
@@ -36,6 +35,7 @@ def find_retries(evidence: FindingEvidence, limits: Limits) -> pl.DataFrame:
         evidence.groups,
         frozenset(evidence.topic_config["topic"]),
     )
+    return pl.concat([sent_back, listeners])
 
 
 def known_ends(evidence: FindingEvidence) -> pl.DataFrame:
@@ -46,25 +46,13 @@ def known_ends(evidence: FindingEvidence) -> pl.DataFrame:
 RETRY_GROWTH = FindingKind(
     name="retry_growth",
     find=find_retries,
-    meaning="A listener could not process messages, and the group receives them again from its retry topic. Each try"
-    " waits longer, from 10 s to 2 h; after the last one the message becomes a dead letter. With POP the broker puts a"
-    " message back by itself when its invisible time ends without an acknowledgement: the listener failed, hangs, or"
-    " takes longer than that time.",
-    rule="Listeners answered RECONSUME_LATER, by the consume log. Without a consume log of the group: the end of its"
-    " %RETRY% topic grew, or with POP that of its retry topic of a topic. The group of such a name is found among the"
-    " known groups and topics. Fewer than retry_warn_messages are info.",
-    follows="ConsumeMessageConcurrentlyService#processConsumeResult, PopReviveService, KeyBuilder#buildPopRetryTopic",
-    advice="Read the log of the consumers for the exception that the listener threw at this time. To see the messages:"
-    " `mqadmin printMsg -t %RETRY%GROUP -n NAMESRV`. Correct the listener before the last try.",
     confidence=1.0,
     needs=(Need("consume_log"),),
     thresholds=("findings.retry_warn_messages", "findings.retry_gap_s"),
-    example="Group refund-group could not process messages and sent them back, 24 times.",
     # Tries end as a dead letter.
     causes=(Cause("dead_letter", same=("consumer_group",), after_s=600, before_s=3600),),
     ends_after="findings.retry_gap_s",
 )
-GROUP = ("consumer_group",)
 
 
 def returned_ends_of_shard(pull: pl.DataFrame) -> pl.DataFrame:
@@ -96,11 +84,11 @@ def retry_findings(
     """
     own = RETRY + pl.col("consumer_group")
     logged = redelivered_messages.select(
-        *GROUP, own.alias("topic"), "ts", pl.lit(1, pl.Int64).alias("messages"), "record_id"
+        GROUP, own.alias("topic"), "ts", pl.lit(1, pl.Int64).alias("messages"), "record_id"
     )
     named = growth(ends, RETRY).join(_retry_owners(ends, groups, topics), on="topic")
     grown = named.join(logged, on=GROUP, how="anti")
-    by = (*GROUP, "topic", "pop_topic")
+    by = (GROUP, "topic", "pop_topic")
     together = with_session(pl.concat([logged, grown], how="diagonal"), by, "ts", "ts", gap_s)
     keys = row_key("record_id").filter(pl.col("record_id").is_not_null())
     found = together.group_by(*by, "session").agg(
@@ -109,26 +97,35 @@ def retry_findings(
         total("messages").alias("messages"),
         evidence_rows("silver.consume", keys.unique().sort().implode()),
     )
-    times = counted("messages", "time")
-    sent_back = pl.format("Group {} could not process messages and sent them back, {}.", "consumer_group", times)
-    revived = pl.format(
-        "Group {} did not acknowledge messages of {} within their invisible time; they were put back into {}, {}.",
-        "consumer_group",
-        "pop_topic",
-        "topic",
-        times,
-    )
-    unclear = pl.format("Messages were put back into {}, {}: several known groups may be meant.", "topic", times)
-    summary = (
-        pl.when(pl.col("consumer_group").is_null())
-        .then(unclear)
-        .when(pl.col("pop_topic").is_null())
-        .then(sent_back)
-        .otherwise(revived)
-    )
     many = pl.col("messages") >= warn_messages
     severity = pl.when(many).then(pl.lit("warning")).otherwise(pl.lit("info"))
-    return finding(found, RETRY_GROWTH, cluster, severity=severity, summary=summary)
+    return finding(found, RETRY_GROWTH, cluster, severity=severity)
+
+
+def failed_listeners(failed: pl.DataFrame, cluster: str, warn_messages: int, gap_s: int) -> pl.DataFrame:
+    """Return RETRY_GROWTH of failures that clients logged: a concurrent listener sends a message back, an orderly one
+    gets it again (ConsumeMessageConcurrentlyService, ConsumeMessageOrderlyService). ``failed`` are rows of
+    silver.client_error; fewer than ``warn_messages`` are info.
+    """
+    error = pl.col("error").drop_nulls()
+    keys = row_key("record_id").unique().sort().implode()
+    found = (
+        with_session(failed, (GROUP,), "ts", "ts", gap_s)
+        .group_by(GROUP, "session")
+        .agg(
+            pl.col("ts").min().alias("from_ts"),
+            pl.col("ts").max().alias("to_ts"),
+            pl.len().cast(pl.Int64).alias("messages"),
+            error.mode().sort().first().alias("exception"),
+            (error.n_unique() - 1).cast(pl.Int64).alias("others"),
+            pl.col("is_orderly").fill_null(value=False).any(),
+            *map(one_or_none, ("topic", "broker_name", "queue_id", "client_id")),
+            one_or_none("queue_offset").alias("failed_offset"),
+            evidence_rows("silver.client_error", keys),
+        )
+    )
+    severity = pl.when(pl.col("messages") >= warn_messages).then(pl.lit("warning")).otherwise(pl.lit("info"))
+    return finding(found, RETRY_GROWTH, cluster, severity=severity, form=LISTENER_CALL, advice_form=LISTENER_CALL)
 
 
 def _retry_owners(ends: pl.DataFrame, groups: Collection[str], topics: Collection[str]) -> pl.DataFrame:

@@ -1,4 +1,7 @@
-"""Offsets that went back, were moved ahead, were reset, or point past the end of their queue."""
+"""Offsets that went back, were moved ahead, were reset, or point past the end of their queue.
+
+Breaks of one event are one finding: those of one moment and cause, and those that a change of owner explains.
+"""
 
 from __future__ import annotations
 
@@ -6,19 +9,22 @@ from collections.abc import Callable
 
 import polars as pl
 
-from mqreplay.evidence.offsets.explained_rewinds import HANDOVER, RESTART, UNKNOWN, with_handovers
+from mqreplay.decode.broker_events import TOPIC_DELETED
+from mqreplay.evidence.arrays.nearest import as_of
+from mqreplay.evidence.intervals import with_session
+from mqreplay.evidence.offsets.break_causes import HANDOVER, RESTART, UNKNOWN_CAUSE, with_handovers
 from mqreplay.evidence.offsets.offset_causes import COPIED
 from mqreplay.evidence.offsets.queue_events import COMMITS, COPIES
 from mqreplay.findings.finding_evidence import FindingEvidence
 from mqreplay.findings.kind import Cause, FindingKind
 from mqreplay.findings.limits import Limits
-from mqreplay.findings.offset_breaks import of_master, with_break_session, with_retaken
-from mqreplay.findings.shape import counted, evidence, finding, one_or_none
+from mqreplay.findings.shape import evidence, finding, first_of, one_or_none, seconds, with_values
+from mqreplay.words.keys import GROUP_QUEUE, GROUP_TOPIC
 
 
 def find(evidence: FindingEvidence, limits: Limits) -> pl.DataFrame:
     """Return the offsets that went back, jumped ahead, or point past the end by copies of brokers' files."""
-    return offset_findings(
+    offsets = offset_findings(
         evidence.offset_continuity,
         evidence.possible_owners,
         evidence.cluster,
@@ -27,28 +33,12 @@ def find(evidence: FindingEvidence, limits: Limits) -> pl.DataFrame:
         evidence.resets,
         limits.duplicate_warn_messages,
     )
+    return with_deleted_topics(offsets, evidence.broker_event)
 
 
 OFFSET_REWIND = FindingKind(
     name="offset_rewind",
     find=find,
-    meaning=(
-        "The saved offset of a queue is lower than before, so the group consumes messages again. The brokers store"
-        " whatever offset they are sent."
-    ),
-    rule=(
-        "A copy of consumerOffset.json of a master holds a lower offset than the copy before it. Where there are no"
-        " copies: broker.log names a commit below the stored offset, or a client committed less than was committed"
-        " before. It is a warning if messages are delivered again and more than a change of the queue's owner is behind"
-        " it. If no owner of the queue is known, commits that go back by up to duplicate_warn_messages messages are"
-        " info."
-    ),
-    follows="ConsumerOffsetManager#commitOffset stores what it is sent",
-    advice=(
-        "Make consumers idempotent by message key. If nobody meant it, see the offsets and their times:"
-        " `mqreplay explain FINDING`. If the summary names no address that sent the lower offset, import broker.log of"
-        " the broker: it names each."
-    ),
     confidence=1.0,
     thresholds=(
         "findings.same_cause_gap_s",
@@ -56,72 +46,31 @@ OFFSET_REWIND = FindingKind(
         "findings.duplicate_warn_messages",
         "replay.reset_reach_s",
     ),
-    example=(
-        "Group redirect on address-change: the offset of 4 queues went back by up to 41 messages (sorter-n/1: from 91"
-        " to 50), by an offset reset; at most 161 messages delivered again."
-    ),
     causes=(
         Cause("broker_down", same=("broker_name",), after_s=180),
         Cause("double_owned_queue", same=("consumer_group", "topic")),
         Cause("offset_reset", same=("consumer_group", "topic"), after_s=30),
+        # A replica has the offsets of its last copy (SlaveSynchronize#syncConsumerOffset).
+        Cause("master_changed", same=("broker_name",), after_s=180, overlaps=True),
     ),
 )
 OFFSET_JUMP = FindingKind(
     name="offset_jump",
     find=find,
-    meaning="The saved offset of a queue rose past messages that the group was never given: it does not consume them.",
-    rule="An offset rose past messages that the group was never given: a reset led there, or the next pull skips them.",
-    follows="ConsumerOffsetManager#commitOffset stores what it is sent",
-    advice=(
-        "If nobody meant it, go back to before this moment, and the skipped messages are consumed: `mqadmin"
-        " resetOffsetByTime -g GROUP -t TOPIC -s TIME`. Queues and offsets: `mqreplay explain FINDING`."
-    ),
     confidence=0.9,
     thresholds=("findings.same_cause_gap_s", "replay.reset_reach_s"),
-    example=(
-        "Group reset-group on pay-topic: the offset of 8 queues was moved ahead by up to 82 messages (broker-a/3: from"
-        " 61 to 143), by an offset reset; the messages in between may never have been consumed."
+    causes=(
+        Cause("offset_reset", same=("consumer_group", "topic"), after_s=30),
+        Cause("expired_unread", same=("consumer_group", "topic"), after_s=60),
     ),
-    causes=(Cause("offset_reset", same=("consumer_group", "topic"), after_s=30),),
 )
 OFFSET_BEYOND_MAX = FindingKind(
     name="offset_beyond_max",
     find=find,
-    meaning=(
-        "The saved offset of a queue is greater than the end of the queue. The group gets no new message of it until"
-        " its next pull, which the broker answers with the end of the queue: messages before that end may be skipped."
-    ),
-    rule=(
-        "The master stated, after the offset was saved, that the queue ends before it, or one answer of it"
-        " (consumerProgress) has both numbers. An offset past the end that any queue can have needs no statement. The"
-        " file of a broadcasting client counts, too."
-    ),
-    follows="DefaultMessageStore#getMessage: OFFSET_OVERFLOW_BADLY",
-    advice=(
-        "Find who set it: `mqreplay explain FINDING` shows the copies before and after. Compare the offsets with the"
-        " ends of the queues: `mqadmin consumerProgress -g GROUP`. If messages were skipped: `mqadmin resetOffsetByTime"
-        " -g GROUP -t TOPIC -s TIME`."
-    ),
     confidence=1.0,
     thresholds=("findings.same_cause_gap_s",),
-    example=(
-        "Group parcel-archive on parcel-in: the offset of 1 queue (sorter-s/1) was set to 999999, past the end of the"
-        " queue at 56, by a change from outside: no client committed it."
-    ),
 )
 ADDRESSES = 3  # in a summary
-UNKNOWN_OWNERS = " Whether the queue changed hands then is not recorded."
-GROUP_TOPIC = ("consumer_group", "topic")
-CAUSE_TEXT = {
-    "reset": "an offset reset",
-    "refused_query": "a start after a broker refused to tell the stored offset (clients before 5.0 take that for none)",
-    HANDOVER: "commits of the clients between which queues changed hands",
-    RESTART: "a restart of the broker, which had not saved its latest offsets",
-    "client_commit": "a commit by a client",
-    "set_from_outside": "a change from outside: no client committed it",
-    COPIED: "a copy of its master's offsets",
-    UNKNOWN: "an unknown cause: no commits or resets were recorded",
-}
 OF_COMMITS = 0.9  # of two clients with clocks of their own; other clients' commits may not be recorded
 WITHOUT_OWNERS = 0.8  # nothing shows whether the queue changed hands
 BREAK_KEY = ("broker_name", "broker_id", "topic", "consumer_group", "queue_id", "kind")
@@ -140,7 +89,7 @@ def offset_findings(
 
     Breaks of one group, topic and effect that are ``gap_s`` seconds apart or less are one finding. A slave's file
     shows what its master's file showed before: its rows are evidence, not another finding. ``owners`` is the frame of
-    possible_owners.py: while a queue goes from one client to another, for up to ``handover_s`` seconds, both commit.
+    ownership.py: while a queue goes from one client to another, for up to ``handover_s`` seconds, both commit.
     ``resets`` is offset_causes.offset_resets' frame: other resets are concluded from the offsets. A commit that goes
     back by up to ``few_messages`` is what a change of the owner brings.
     """
@@ -195,11 +144,12 @@ def _of_masters(over: Callable[[pl.Expr], pl.Expr], name: str) -> pl.Expr:
 
 
 def _largest() -> pl.Expr:
-    """Return an aggregate, ``largest``: the row that moved most as text, of the masters' rows if there are any."""
+    """Return an aggregate, ``largest``: the move that was largest, of the masters' rows if there are any."""
     place = pl.concat_str("broker_name", pl.col("queue_id").cast(pl.String), separator="/")
     text = pl.format("{}: from {} to {}", place, "previous_offset", "new_offset")
     order = [pl.col("broker_id") != 0, -pl.col("size").fill_null(-1), "to_ts", text]
-    return text.sort_by(order).first().alias("largest")
+    move = pl.struct("broker_name", "queue_id", old="previous_offset", new="new_offset")
+    return pl.when(text.is_not_null()).then(move).sort_by(order).first().alias("largest")
 
 
 def queue_count() -> pl.Expr:
@@ -218,53 +168,18 @@ def _causes(of: pl.Expr) -> pl.Expr:
     return pl.col("cause").filter((pl.col("cause") != "corrected") & of).unique().sort().implode()
 
 
-def group_text() -> pl.Expr:
-    """Return the begin of a summary: the group and its topic."""
-    return pl.format("Group {} on {}: ", *(pl.col(name).fill_null("") for name in GROUP_TOPIC))
-
-
-def _offset_of_queues() -> pl.Expr:
-    return pl.concat_str(group_text(), pl.lit("the offset of "), counted("queues", "queue"))
-
-
-def _cause_text() -> pl.Expr:
-    return pl.col("causes").list.eval(pl.element().replace(CAUSE_TEXT)).list.join(" and ")
-
-
-def _largest_text() -> pl.Expr:
-    return (pl.lit(" (") + pl.col("largest") + ")").fill_null("")
-
-
-def addresses_text(addresses: pl.Expr) -> pl.Expr:
-    """Return the first ADDRESSES of a list of addresses as part of a sentence; null of an empty list."""
-    shown, count = addresses.list.head(ADDRESSES).list.join(" and "), addresses.list.len()
-    more = pl.when(count > ADDRESSES).then(pl.format(" and {} more", count.cast(pl.Int64) - ADDRESSES))
-    return pl.when(count > 0).then(pl.concat_str(shown, more.otherwise(pl.lit(""))))
-
-
 def _rewinds(merged: pl.DataFrame, cluster: str, few_messages: int) -> pl.DataFrame:
     again = pl.col("again") > 0
     # Without records of clients nothing bounds how far they were ahead of what they had committed.
     concluded = pl.col("causes").list.contains("reset") & pl.col("has_resets").is_null()
-    unbounded = concluded | pl.any_horizontal(pl.col("causes").list.contains(cause) for cause in (UNKNOWN, RESTART))
+    unbounded = concluded | pl.any_horizontal(
+        pl.col("causes").list.contains(cause) for cause in (UNKNOWN_CAUSE, RESTART)
+    )
     only_reset = concluded & (pl.col("causes").list.len() == 1)
-    of_unbounded = pl.when(only_reset).then(pl.lit("; at least ")).otherwise(pl.lit("; about "))
-    bound = pl.when(unbounded).then(of_unbounded).otherwise(pl.lit("; at most "))
+    of_unbounded = pl.when(only_reset).then(pl.lit("at_least")).otherwise(pl.lit("about"))
+    bound = pl.when(unbounded).then(of_unbounded).otherwise(pl.lit("at_most"))
     by_commits = ~pl.col("sources").list.contains(COPIES)
     without_owners = by_commits & ~pl.col("has_owners") & pl.col("causes").list.contains("client_commit")
-    repeated = pl.when(again).then(bound + counted("again", "message") + " delivered again")
-    summary = pl.concat_str(
-        _offset_of_queues(),
-        pl.lit(" went back by up to "),
-        counted("most", "message"),
-        _largest_text(),
-        pl.lit(", by "),
-        _cause_text(),
-        (pl.lit(", sent from ") + addresses_text(pl.col("addresses"))).fill_null(""),
-        repeated.fill_null(""),
-        pl.lit("."),
-        pl.when(without_owners).then(pl.lit(UNKNOWN_OWNERS)).otherwise(pl.lit("")),
-    )
     causes = pl.col("causes").list.join(" ")
     perhaps = without_owners & (causes == "client_commit") & (pl.col("most") <= few_messages)
     normal = (causes == HANDOVER) | perhaps  # and nothing else
@@ -276,34 +191,94 @@ def _rewinds(merged: pl.DataFrame, cluster: str, few_messages: int) -> pl.DataFr
         .then(OF_COMMITS)
         .otherwise(OFFSET_REWIND.confidence)
     )
-    rows = merged.filter(pl.col("effect") == "rewind")
-    return finding(rows, OFFSET_REWIND, cluster, severity=severity, summary=summary, confidence=confidence)
+    rows = merged.with_columns(
+        *first_of("addresses", ADDRESSES), bound=bound, without_owners=without_owners, is_counted=pl.lit(False)
+    ).filter(pl.col("effect") == "rewind")
+    return finding(rows, OFFSET_REWIND, cluster, severity=severity, confidence=confidence)
 
 
 def _jumps(merged: pl.DataFrame, cluster: str) -> pl.DataFrame:
-    summary = pl.concat_str(
-        _offset_of_queues(),
-        pl.lit(" was moved ahead by up to "),
-        counted("most", "message"),
-        _largest_text(),
-        pl.lit(", by "),
-        _cause_text(),
-        pl.lit("; the messages in between may never have been consumed."),
-    )
     rows = merged.filter(pl.col("effect") == "jump")
-    return finding(rows, OFFSET_JUMP, cluster, severity="warning", summary=summary)
+    return finding(rows, OFFSET_JUMP, cluster, severity="warning")
 
 
 def _beyond_max(merged: pl.DataFrame, cluster: str) -> pl.DataFrame:
-    past_end = pl.lit(", past the end of the queue")
-    summary = pl.concat_str(
-        _offset_of_queues(),
-        pl.lit(" was set to "),
-        pl.col("highest").cast(pl.String),
-        pl.coalesce(past_end + " at " + pl.col("end").cast(pl.String), past_end),
-        # A correction alone does not show who set it.
-        pl.when(pl.col("causes").list.len() > 0).then(pl.lit(", by ") + _cause_text()).otherwise(pl.lit("")),
-        pl.lit("."),
+    rows = merged.filter(pl.col("effect") == "beyond_max").with_columns(UNKNOWN_DELETION)
+    return finding(rows, OFFSET_BEYOND_MAX, cluster, severity="warning")
+
+
+UNKNOWN_DELETION = pl.lit(None, pl.Boolean).alias("was_deleted")  # until `with_deleted_topics`
+
+
+def with_deleted_topics(findings: pl.DataFrame, broker_event: pl.DataFrame | None) -> pl.DataFrame:
+    """Return the findings; OFFSET_BEYOND_MAX says if a log has the deletion of its topic before.
+
+    A topic that is created again begins at 0, while the offsets of its groups stay (TopicConfigManager,
+    AdminBrokerProcessor#deleteTopic). ``broker_event`` is the silver table.
+    """
+    if broker_event is None or broker_event.is_empty():
+        return findings
+    deleted = broker_event.filter(pl.col("event") == TOPIC_DELETED).group_by("topic").agg(pl.col("ts").min())
+    known = findings.join(deleted, "topic", how="left", maintain_order="left")
+    is_after = (pl.col("kind") == OFFSET_BEYOND_MAX.name) & (pl.col("ts") <= pl.col("to_ts"))
+    return with_values(
+        known.with_columns(pl.when(is_after).then(True).alias("was_deleted")).drop("ts"), ["was_deleted"]
     )
-    rows = merged.filter(pl.col("effect") == "beyond_max")
-    return finding(rows, OFFSET_BEYOND_MAX, cluster, severity="warning", summary=summary)
+
+
+AT_ONCE_S = 30  # the copies of the masters that show one change of a group's offsets
+
+
+def of_master() -> pl.Expr:
+    """Return whether a break is shown by a master's file."""
+    return pl.col("broker_id") == 0
+
+
+def with_break_session(breaks: pl.DataFrame, by: list[str], gap_s: int) -> pl.DataFrame:
+    """Return the breaks with ``session``: of one cause and moment, and those of other causes meanwhile.
+
+    Offsets are set within seconds, but an offset past the end may stand for longer. A slave shows what its master
+    showed last.
+    """
+    stands = pl.col("effect") == "beyond_max"
+    named = breaks.with_columns(of=pl.when(stands).then(pl.lit("")).otherwise("cause")).with_row_index("_row")
+    own = [*by, "of"]
+    masters, slaves = named.filter(of_master()), named.filter(~of_master())
+    parts = [
+        with_session(masters.filter(stands), own, "to_ts", "to_ts", gap_s),
+        with_session(masters.filter(~stands), own, "to_ts", "to_ts", min(gap_s, AT_ONCE_S)),
+    ]
+    of_masters = _together(pl.concat(parts), own)
+    last = as_of(slaves, of_masters.with_columns(at="to_ts"), by, "to_ts", {"at": "at"}, right_at="from_ts")
+    numbers = of_masters.select(*by, "session", at="to_ts").unique([*by, "at"], keep="any", maintain_order=True)
+    met = last.join(numbers, [*by, "at"], how="left", maintain_order="left", nulls_equal=True)
+    follows = (pl.col("session").is_not_null() & (seconds("at", "from_ts") <= gap_s)).fill_null(False)
+    alone = with_session(met.filter(~follows).drop("at", "session"), own, "to_ts", "to_ts", gap_s)
+    alone = alone.with_columns(pl.col("session").cast(pl.Int64) + (of_masters["session"].max() or 0))
+    return pl.concat([of_masters, met.filter(follows).select(of_masters.columns), alone.select(of_masters.columns)])
+
+
+def _together(breaks: pl.DataFrame, own: list[str]) -> pl.DataFrame:
+    """Return the breaks. Overlapping sessions of one effect become one, also if their causes differ."""
+    span = breaks.group_by(*own, "session").agg(pl.col("from_ts").min(), pl.col("to_ts").max())
+    by = own[:-1]
+    merged = with_session(span.rename({"session": "part"}), by, "from_ts", "to_ts", 0)
+    numbers = merged.select(*own, "part", pl.col("session").cast(pl.Int64))
+    parted = breaks.rename({"session": "part"})
+    return parted.join(numbers, [*own, "part"], nulls_equal=True).drop("part")
+
+
+def with_retaken(breaks: pl.DataFrame, owners: pl.DataFrame, handover_s: int, few: int) -> pl.DataFrame:
+    """Return the breaks with ``has_owners``; the cause is HANDOVER, too, where a client took the queue anew just then.
+
+    Only breaks that commits show, of up to ``few`` messages: what the client had not committed when it gave the queue
+    up. More than that is lost by something else. ``has_owners``: whether any owner of the queue is known.
+    """
+    held = as_of(breaks, owners, GROUP_QUEUE, "to_ts", {"taken_ts": "from_ts"}, right_at="from_ts")
+    since = pl.col("from_ts") - pl.duration(seconds=handover_s)
+    is_commit = (pl.col("cause") == "client_commit") & (pl.col("effect") == "rewind") & (pl.col("source") != COPIES)
+    is_few = pl.col("size") <= few
+    cause = pl.when(is_commit & is_few & (pl.col("taken_ts") >= since)).then(pl.lit(HANDOVER)).otherwise("cause")
+    known = owners.select(GROUP_QUEUE).unique().with_columns(has_owners=pl.lit(True))
+    named = held.with_columns(cause=cause).drop("taken_ts").join(known, GROUP_QUEUE, how="left", nulls_equal=True)
+    return named.with_columns(pl.col("has_owners").fill_null(False))

@@ -17,11 +17,12 @@ from typing import Any
 
 from mqreplay.findings.lag import LAG_GROWS
 from mqreplay.findings.shape import PLACE
-from mqreplay.severity import SEVERITIES
+from mqreplay.words.severity import SEVERITIES
 
-OPENED, CHANGED, CLOSED = "opened", "severity changed", "closed"
+OPENED_EVENT, CHANGED_EVENT, CLOSED_EVENT = "opened", "severity changed", "closed"
 Place = tuple[Any, ...]
 Found = tuple[dt.datetime, Sequence[Mapping[str, Any]]]  # the end of the recording in a round, and what it found
+STATED_COLUMNS = ("confidence", "summary", "advice", "values", "evidence", "evidence_count")
 CERTAIN = 1.0  # confidence of a finding that later answers do not revise
 AGREED = dt.timedelta(seconds=20)  # between two rounds: the recorder asks everybody about clients so often
 # A client sends a heartbeat every 30 s, and an answer that stays the same is recorded once a minute.
@@ -54,6 +55,7 @@ class OpenFinding:
     confidence: float
     summary: str
     advice: str
+    values: str | None
     evidence: Sequence[Mapping[str, Any]] = field(hash=False)
     evidence_count: int
 
@@ -63,6 +65,11 @@ class OpenFinding:
         return tuple(getattr(self, name) for name in PLACE)
 
     @property
+    def row(self) -> dict[str, Any]:
+        """Return its columns, except cluster."""
+        return vars(self)
+
+    @property
     def is_open(self) -> bool:
         """Return whether it is open."""
         return self.closed_ts is None
@@ -70,7 +77,7 @@ class OpenFinding:
 
 @dataclass(frozen=True)
 class Change:
-    """What happened to a finding in a round: OPENED, CHANGED (its severity) or CLOSED."""
+    """What happened to a finding in a round: OPENED_EVENT, CHANGED_EVENT (its severity) or CLOSED_EVENT."""
 
     what: str
     finding: OpenFinding
@@ -122,16 +129,16 @@ def follow(
     for number, finding in enumerate(findings):
         after = _seen(finding, met.get(number, []))
         if number >= len(known) or (after.is_open and not finding.is_open):
-            changes.append(Change(OPENED, after))
+            changes.append(Change(OPENED_EVENT, after))
         elif after.is_open and after.severity != finding.severity:
-            changes.append(Change(CHANGED, after))
+            changes.append(Change(CHANGED_EVENT, after))
         if after.is_open:
             limit = dt.timedelta(seconds=limits.get(after.kind, 0))
             is_found = number in met
             was_found = not earlier or any(_is_in(each, after, limit) for _, each in earlier)
             after = _closed(after, is_found, is_found or was_found, _wider(after, rows), now, limit)
             if not after.is_open:
-                changes.append(Change(CLOSED, after))
+                changes.append(Change(CLOSED_EVENT, after))
         made.append(after)
     return made, changes
 
@@ -139,7 +146,7 @@ def follow(
 def closed(findings: Sequence[OpenFinding], ts: dt.datetime, reason: str) -> tuple[list[OpenFinding], list[Change]]:
     """Return the findings, all closed, and what changed."""
     after = [_with_reason(one, ts, reason) if one.is_open else one for one in findings]
-    return after, [Change(CLOSED, one) for one, before in zip(after, findings, strict=True) if before.is_open]
+    return after, [Change(CLOSED_EVENT, one) for one, before in zip(after, findings, strict=True) if before.is_open]
 
 
 def lagging(findings: Iterable[OpenFinding]) -> set[tuple[str, str]]:
@@ -216,7 +223,7 @@ def places_agree(one: Place, other: Place) -> bool:
 
 
 def _opened(row: Mapping[str, Any], now: Round) -> OpenFinding:
-    same = ("finding_id", "kind", "severity", *PLACE, "confidence", "summary", "advice", "evidence", "evidence_count")
+    same = ("finding_id", "kind", "severity", *PLACE, *STATED_COLUMNS)
     return OpenFinding(
         opened_ts=row["from_ts"],
         first_seen_ts=now.recorded_until,
@@ -235,7 +242,7 @@ def _seen(finding: OpenFinding, rows: Sequence[Mapping[str, Any]]) -> OpenFindin
     last = max(rows, key=lambda row: (_end(row), SEVERITIES.index(row["severity"])))
     if not finding.is_open and _end(last) <= finding.last_seen_ts:
         return finding
-    same = (*PLACE, "confidence", "summary", "advice", "evidence", "evidence_count")
+    same = (*PLACE, *STATED_COLUMNS)
     return replace(
         finding,
         severity=max((row["severity"] for row in rows), key=SEVERITIES.index),

@@ -7,27 +7,19 @@ from collections.abc import Collection
 import polars as pl
 
 from mqreplay.core.retry_topic import RETRY_GROUP_TOPIC_PREFIX as RETRY
-from mqreplay.evidence.arrays.keys import KEY
+from mqreplay.decode.recording.advice import Need
+from mqreplay.evidence.intervals import with_session
 from mqreplay.evidence.members.ownership import disputes, due_queues, idle_members, subscribers
-from mqreplay.evidence.time_spans import with_session
-from mqreplay.evidence_advice import Need
 from mqreplay.findings.duplicate_ids import BY_DUPLICATE
 from mqreplay.findings.finding_evidence import FindingEvidence
 from mqreplay.findings.kind import Cause, FindingKind
 from mqreplay.findings.limits import Limits
 from mqreplay.findings.messages import known_ends, retried_topics
-from mqreplay.findings.shape import (
-    EVIDENCE,
-    counted,
-    evidence,
-    evidence_row,
-    finding,
-    one_or_none,
-    places,
-    places_text,
-    row_key,
-)
+from mqreplay.findings.shape import EVIDENCE, evidence, evidence_row, finding, one_or_none, places, row_key, seconds
+from mqreplay.words.keys import GROUP, GROUP_QUEUE, GROUP_TOPIC, QUEUE
 
+DISPUTE_SETTINGS = ("findings.dispute_s", "findings.rebalance_interval_s", "findings.same_cause_gap_s")
+CONFLICTS = tuple(Cause(kind, same=(GROUP,)) for kind in ("strategy_conflict", "subscription_conflict"))
 # Rebalances and pulls of clients show owners, too.
 OWNERS = (Need("assignments", or_recorded=("rebalance_log", "pull_log")),)
 
@@ -48,7 +40,7 @@ def find(evidence: FindingEvidence, limits: Limits) -> pl.DataFrame:
         polled.unwatched,
     )
     rebalanced = rebalance.select("consumer_group", pl.lit(REBALANCE).alias("table_name")).unique()
-    return ownership_findings(
+    held = ownership_findings(
         disputes(owners, due, polled.duplicates),
         idle_members(subscribed, owners, unshared, rebalance, limits.rebalance_interval_s, polled.unwatched),
         rebalanced if polled.shown is None else pl.concat([rebalanced, polled.shown]),
@@ -60,29 +52,22 @@ def find(evidence: FindingEvidence, limits: Limits) -> pl.DataFrame:
         limits.same_cause_gap_s,
         retried_topics(evidence.redelivered_messages, known_ends(evidence)),
     )
+    if evidence.consume_stats is None:
+        return held
+    stated = unheld_findings(evidence.consume_stats, evidence.cluster, limits.dispute_s)
+    known = held.filter(pl.col("kind") == ORPHAN_QUEUE.name).select(GROUP_TOPIC)
+    return pl.concat([held, stated.join(known, GROUP_TOPIC, how="anti", nulls_equal=True)])
 
 
 ORPHAN_QUEUE = FindingKind(
     name="orphan_queue",
     find=find,
-    meaning="No member of the group held the queue: its messages waited.",
-    rule="A queue that the group's members saw was held by none of them, longer than lists take to spread.",
-    follows="RebalanceImpl#rebalanceByTopic: each member computes for itself",
-    advice=(
-        "Give all members the same subscription and strategy, and let them reach the same brokers and name servers:"
-        " compare them with `mqadmin consumerConnection -g GROUP`. What each member saw: `mqreplay explain FINDING`."
-    ),
     confidence=0.95,
     needs=OWNERS,
-    thresholds=("findings.dispute_s", "findings.rebalance_interval_s", "findings.same_cause_gap_s"),
-    example=(
-        "Group mixalg-group left 2 queues of pay-topic (broker-b/0, broker-b/2) to nobody: 160 queue-seconds in which"
-        " nobody consumed them."
-    ),
+    thresholds=DISPUTE_SETTINGS,
     causes=(
         BY_DUPLICATE,
-        Cause("strategy_conflict", same=("consumer_group",)),
-        Cause("subscription_conflict", same=("consumer_group",)),
+        *CONFLICTS,
         Cause("topic_unsubscribed", same=("consumer_group", "topic"), before_s=90),  # polls are a minute apart
         Cause("consumer_lost", same=("consumer_group",), after_s=150),
         # A queue lost with its broker is fought for wherever its group is: the finding may span brokers.
@@ -92,48 +77,18 @@ ORPHAN_QUEUE = FindingKind(
 DOUBLE_OWNED_QUEUE = FindingKind(
     name="double_owned_queue",
     find=find,
-    meaning="Several members consumed the same queue. Each got its messages, and each overwrote the others' offsets.",
-    rule="Several clients of a group held one queue at once, longer than lists take to spread.",
-    follows="RebalanceImpl#rebalanceByTopic: each member computes for itself",
-    advice=(
-        "Give all members the same strategy, and let them reach the same brokers: compare them with `mqadmin"
-        " consumerConnection -g GROUP`. What each member saw: `mqreplay explain FINDING`."
-    ),
     confidence=0.9,
     needs=OWNERS,
-    thresholds=("findings.dispute_s", "findings.rebalance_interval_s", "findings.same_cause_gap_s"),
-    example=(
-        "Group mixalg-group: 2 queues of pay-topic (broker-a/0, broker-a/2) were held by up to 2 clients at once, for"
-        " 159 queue-seconds; messages of them were consumed more than once."
-    ),
-    causes=(
-        BY_DUPLICATE,
-        Cause("strategy_conflict", same=("consumer_group",)),
-        Cause("subscription_conflict", same=("consumer_group",)),
-        Cause("broker_down", same=(), after_s=120),  # as of ORPHAN_QUEUE
-    ),
+    thresholds=DISPUTE_SETTINGS,
+    causes=(BY_DUPLICATE, *CONFLICTS, Cause("broker_down", same=(), after_s=120)),  # as of ORPHAN_QUEUE
 )
 IDLE_CONSUMER = FindingKind(
     name="idle_consumer",
     find=find,
-    meaning="A running consumer did no work, since the strategy gave it no queue. Retry topics do not count.",
-    rule=(
-        "A member held no queue of its topics for longer than two rebalance intervals, or got none in two rebalances"
-        " over more than one interval."
-    ),
-    follows="AllocateMessageQueueStrategy#allocate",
-    advice=(
-        "A group needs no more members than its topics have queues. Stop the member, or add queues: `mqadmin"
-        " updateTopic -c CLUSTER -t TOPIC -r N -w N`. What it saw: `mqreplay explain FINDING`."
-    ),
     confidence=0.9,
     needs=OWNERS,
     thresholds=("findings.idle_s", "findings.idle_rebalances", "findings.rebalance_interval_s"),
-    example="Consumer 10.42.3.5@4228#1956465375449 of group courier held no queue for 39 s, in 2 rebalances.",
-    causes=(
-        Cause("strategy_conflict", same=("consumer_group",)),
-        Cause("subscription_conflict", same=("consumer_group",)),
-    ),
+    causes=CONFLICTS,
 )
 
 REBALANCE = "silver.rebalance"
@@ -175,12 +130,12 @@ def ownership_findings(
         pl.col("from_ts").min(),
         pl.col("to_ts").max(),
         pl.struct("broker_name", "queue_id").n_unique().alias("queues"),
-        places(),
-        _seconds_text(pl.col("ms").sum()).alias("seconds"),
+        *places(),
+        ((pl.col("ms").sum() + 500) // 1000).alias("queue_s"),
         pl.col("owners").max(),
         one_or_none("broker_name"),
         one_or_none("queue_id"),
-        evidence("gold.queue_owner", *KEY),
+        evidence("gold.queue_owner", *GROUP_QUEUE),
     )
     rebalanced = (pl.col("rebalances") >= idle_rebalances) & (_ms() > (interval_s + SPREAD_S) * 1000)
     long = idle.filter((_ms() > idle_s * 1000) | rebalanced)
@@ -207,56 +162,68 @@ def _ms() -> pl.Expr:
     return pl.col("to_ts").dt.epoch("ms") - pl.col("from_ts").dt.epoch("ms")
 
 
-def _seconds_text(ms: pl.Expr) -> pl.Expr:
-    """Return milliseconds as whole seconds, rounded, as text."""
-    return ((ms + 500) // 1000).cast(pl.String)
-
-
-def _them() -> pl.Expr:
-    return pl.when(pl.col("queues") == 1).then(pl.lit("it")).otherwise(pl.lit("them"))
-
-
 def _orphans(merged: pl.DataFrame, shown: pl.DataFrame, cluster: str) -> pl.DataFrame:
-    summary = pl.format(
-        "Group {} left {} of {}{} to nobody: {} queue-seconds in which nobody consumed {}.",
-        "consumer_group",
-        counted("queues", "queue"),
-        "topic",
-        places_text(),
-        "seconds",
-        _them(),
-    )
     # A queue that nobody holds is in no row of queue_owner.
     rows = _seen(merged.filter("orphan"), shown).with_columns(evidence="seen")
-    return finding(rows, ORPHAN_QUEUE, cluster, severity="warning", summary=summary)
+    return finding(rows, ORPHAN_QUEUE, cluster, severity="warning")
+
+
+def unheld_findings(consume_stats: pl.DataFrame, cluster: str, dispute_s: int) -> pl.DataFrame:
+    """Return ORPHAN_QUEUE of queues with waiting messages for which mqadmin found no client, but for others it did.
+
+    It is a warning if two outputs or more, over more than ``dispute_s`` seconds, agree; one output is a note. mqadmin
+    ends its search at the first client that does not answer, so the finding is not certain.
+    ``consume_stats`` is the silver table.
+    """
+    asked = consume_stats.filter(pl.col("unheld").is_not_null() & (pl.col("offsets").list.len() > 0))
+    each = asked.explode("offsets", empty_as_null=True).with_columns(pl.col("offsets").struct.field("*"))
+    queue = pl.struct("topic", "broker_name", "queue_id")
+    seen = (
+        each.select(
+            "consumer_group",
+            *QUEUE,
+            "ts",
+            "record_id",
+            queue.is_in(pl.col("unheld")).alias("is_unheld"),
+            (pl.col("broker_offset") - pl.col("consumer_offset")).alias("waiting"),
+        )
+        .sort("ts")
+        .with_columns(pl.col("is_unheld").rle_id().over(GROUP_QUEUE).alias("run"))
+    )
+    runs = (
+        seen.filter("is_unheld")
+        .group_by(*GROUP_QUEUE, "run")
+        .agg(
+            pl.col("ts").min().alias("from_ts"),
+            pl.col("ts").max().alias("to_ts"),
+            pl.len().alias("outputs"),
+            pl.col("waiting").last(),
+            evidence("silver.consume_stats", "record_id"),
+        )
+        .filter(pl.col("waiting") > 0)
+    )
+    merged = runs.group_by(*GROUP_TOPIC, "from_ts", "to_ts", "outputs").agg(
+        pl.len().alias("queues"),
+        *places(),
+        pl.col("waiting").sum(),
+        one_or_none("broker_name"),
+        one_or_none("queue_id"),
+        pl.col("evidence").explode().unique().implode(),
+    )
+    is_lasting = seconds("from_ts", "to_ts") > dispute_s
+    severity = pl.when(is_lasting).then(pl.lit("warning")).otherwise(pl.lit("info"))
+    return finding(
+        merged, ORPHAN_QUEUE, cluster, severity=severity, confidence=0.7, form="stated", advice_form="stated"
+    )
 
 
 def _doubles(merged: pl.DataFrame, shown: pl.DataFrame, cluster: str) -> pl.DataFrame:
-    summary = pl.format(
-        "Group {}: {} of {}{} {} held by up to {} at once, for {} queue-seconds; messages of {} were consumed more than"
-        " once.",
-        "consumer_group",
-        counted("queues", "queue"),
-        "topic",
-        places_text(),
-        pl.when(pl.col("queues") == 1).then(pl.lit("was")).otherwise(pl.lit("were")),
-        counted("owners", "client"),
-        "seconds",
-        _them(),
-    )
     polled = shown.filter(pl.col("table_name") != REBALANCE)
     rows = _seen(merged.filter(~pl.col("orphan")), polled).with_columns(pl.col("evidence").list.concat("seen"))
-    return finding(rows, DOUBLE_OWNED_QUEUE, cluster, severity="warning", summary=summary)
+    return finding(rows, DOUBLE_OWNED_QUEUE, cluster, severity="warning")
 
 
 def _idle(idle: pl.DataFrame, shown: pl.DataFrame, cluster: str) -> pl.DataFrame:
     rows = _seen(idle.unique(), shown).with_columns(evidence="seen")
-    rebalances = pl.lit(", in ") + counted("rebalances", "rebalance")
-    summary = pl.concat_str(
-        pl.format("Consumer {} of group {} held no queue for ", "client_id", "consumer_group"),
-        _seconds_text(_ms()),
-        pl.lit(" s"),
-        pl.when(pl.col("rebalances") > 1).then(rebalances).otherwise(pl.lit("")),
-        pl.lit("."),
-    )
-    return finding(rows, IDLE_CONSUMER, cluster, severity="info", summary=summary)
+    several = pl.when(pl.col("rebalances") > 1).then("rebalances").alias("rebalances")
+    return finding(rows.with_columns(several), IDLE_CONSUMER, cluster, severity="info")

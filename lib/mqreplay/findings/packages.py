@@ -20,19 +20,20 @@ from mqreplay.findings.finding_evidence import FindingEvidence
 from mqreplay.findings.kind import FindingKind
 from mqreplay.findings.limits import Limits
 from mqreplay.findings.shape import PLACE, SCHEMA
-from mqreplay.printable import printable
-from mqreplay.severity import SEVERITIES
+from mqreplay.findings.texts import PACKAGES
+from mqreplay.words.printable import printable
+from mqreplay.words.severity import SEVERITIES
 
-GROUP = "mqreplay.findings"
-REQUIRED = ("finding_id", "kind", "severity", "from_ts", "confidence", "summary", "advice", "evidence")
-LONGEST = 300  # characters of an error
+REQUIRED_COLUMNS = ("finding_id", "kind", "severity", "from_ts", "confidence", "summary", "advice", "evidence")
+REQUIRED_TEXTS = ("meaning", "rule", "advice")
+LONGEST_ERROR = 300  # characters of an error
 _package_of: dict[str, str] = {}  # by name of the kind
 
 
 def kinds_of_packages(shipped: Mapping[str, FindingKind]) -> dict[str, FindingKind]:
     """Return the kinds of all installed packages by name, without those that cannot be used."""
     kinds: dict[str, FindingKind] = {}
-    for point in sorted(entry_points(group=GROUP), key=lambda each: (_package(each), each.name)):
+    for point in sorted(entry_points(group=PACKAGES), key=lambda each: (_package(each), each.name)):
         try:
             kind = point.load()
         except Exception as error:  # a package must not stop the night
@@ -80,8 +81,7 @@ def _problem(kind: object, point: EntryPoint, known: Mapping[str, FindingKind]) 
         return f"{point.value} is no FindingKind"
     if kind.name in known:
         return f"the name {kind.name} is already used by {_package_of.get(kind.name, 'mqreplay')}"
-    texts = (kind.name, kind.meaning, kind.rule, kind.advice)
-    if not all(isinstance(text, str) and text for text in texts) or not kind.name.isidentifier():
+    if not isinstance(kind.name, str) or not kind.name.isidentifier() or not all(map(kind.text, REQUIRED_TEXTS)):
         return "name, meaning, rule and advice must be texts, and the name an identifier"
     if not 0 < kind.confidence <= 1:
         return f"confidence should be above 0 and at most 1, and is {kind.confidence}"
@@ -106,8 +106,8 @@ def _problem_of_rows(rows: object, name: str) -> str:
         return "its function returned findings of another kind"
     if not rows["severity"].is_in(SEVERITIES).all():
         return f"a severity must be one of {', '.join(SEVERITIES)}"
-    if rows.select(REQUIRED).null_count().sum_horizontal().sum():
-        return f"a finding lacks one of {', '.join(REQUIRED)}"
+    if rows.select(REQUIRED_COLUMNS).null_count().sum_horizontal().sum():
+        return f"a finding lacks one of {', '.join(REQUIRED_COLUMNS)}"
     if rows["finding_id"].is_duplicated().any():
         return "two findings have the same place and from_ts"
     return ""
@@ -118,7 +118,7 @@ def _package(point: EntryPoint) -> str:
 
 
 def _text(error: BaseException) -> str:
-    return printable(f"{type(error).__name__}: {str(error).partition(chr(10))[0]}")[:LONGEST]
+    return printable(f"{type(error).__name__}: {str(error).partition(chr(10))[0]}")[:LONGEST_ERROR]
 
 
 def _skip(name: str, package: str, problem: str) -> None:

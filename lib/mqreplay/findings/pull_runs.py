@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import polars as pl
 
-from mqreplay.evidence.time_spans import with_session
+from mqreplay.evidence.intervals import with_session
 from mqreplay.findings.shape import EVIDENCE_ROWS, evidence_rows, record_key
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import polars as pl
 
-from mqreplay.evidence.brokers.slave_reads import BY_GROUP, KEEPER, KEPT, LAGGED, MASTER_ID
-from mqreplay.evidence_advice import Need
+from mqreplay.decode.recording.advice import Need
+from mqreplay.evidence.brokers.slave_reads import BY_GROUP, KEEPER, KEPT_BY_RATIO, LAGGED, MASTER_ID
 from mqreplay.findings.finding_evidence import FindingEvidence
 from mqreplay.findings.kind import Cause, FindingKind
 from mqreplay.findings.limits import Limits
 from mqreplay.findings.pull_runs import joined_runs, pull_runs
-from mqreplay.findings.shape import counted, evidence_rows, finding, none, record_key
+from mqreplay.findings.shape import evidence_rows, finding, none, record_key
 
 
 def find(evidence: FindingEvidence, limits: Limits) -> pl.DataFrame:
@@ -23,20 +23,9 @@ def find(evidence: FindingEvidence, limits: Limits) -> pl.DataFrame:
 SLAVE_PULL = FindingKind(
     name="slave_pull",
     find=find,
-    meaning="Consumers read from a slave although the master was in their route. Either a group lagged so far that the"
-    " master no longer had its messages in memory, or a setting of the slave keeps readers that do not lag.",
-    rule="The master's answer before had suggested the slave: what was read lay further back in the commit log than"
-    " physical memory x accessMessageInMemoryMaxRatio. Or the slave's answer suggested the slave again: with an"
-    " effective ratio below 1, a slave does so for every message that it finds. Such pulls are effects of one finding"
-    " about the setting.",
-    follows="DefaultMessageStore#getMessage, PullMessageProcessor#processRequest, BrokerStartup#buildBrokerController",
-    advice="Run `mqadmin consumerProgress -g GROUP -n NAMESRV` to see whether the group still lags. Make its listener"
-    " faster or add consumers, up to the number of queues. `mqreplay explain FINDING` lists the pulls and distances.",
     confidence=1.0,
     needs=(Need("pull_log"),),
     thresholds=("findings.slave_pull_warn_s", "findings.same_cause_gap_s"),
-    example="Group bulk-group read bulk-topic of broker-a from a slave in 3688 pulls: it lagged further behind than the"
-    " broker keeps in memory.",
     causes=(
         Cause("broker_down", same=("broker_name",), after_s=120, of_master=True),
         # A slave that refuses reads explains the pulls that were sent to it.
@@ -48,7 +37,7 @@ READ = ("why", "broker_name", "consumer_group", "topic", *KEEPER)
 BROKER_OF = ("broker_name", *KEEPER)
 # Columns of gold.pull_route, by what a finding calls them: it names each that all its pulls share.
 PLACE_COLUMNS = {"queue_id": "queue_id", "client_id": "client_id", "actual_broker_id": "broker_id"}
-BEHIND = pl.col("behind").sum().cast(pl.Int64)
+MESSAGES_BEHIND = pl.col("behind").sum().cast(pl.Int64)
 
 
 def exceptional_pulls_of_shard(slave_reads: pl.DataFrame, gap_s: int) -> pl.DataFrame:
@@ -59,7 +48,7 @@ def exceptional_pulls_of_shard(slave_reads: pl.DataFrame, gap_s: int) -> pl.Data
     it reads there by its own setting.
     """
     pulls = slave_reads.filter(pl.col("why") != BY_GROUP)
-    return pull_runs(pulls, READ, PLACE_COLUMNS, gap_s, BEHIND)
+    return pull_runs(pulls, READ, PLACE_COLUMNS, gap_s, MESSAGES_BEHIND)
 
 
 def pull_findings(exceptional: pl.DataFrame, cluster: str, gap_s: int, warn_s: int) -> pl.DataFrame:
@@ -71,9 +60,11 @@ def pull_findings(exceptional: pl.DataFrame, cluster: str, gap_s: int, warn_s: i
     """
     if exceptional.is_empty():
         return none()
-    of_keepers = exceptional.filter(pl.col("why") == KEPT)
+    of_keepers = exceptional.filter(pl.col("why") == KEPT_BY_RATIO)
     settings = _settings(of_keepers, cluster, warn_s)
-    groups = _sessions(exceptional.filter(pl.col("why") != KEPT), gap_s).with_columns(_lasts(warn_s).alias("lasts"))
+    groups = _sessions(exceptional.filter(pl.col("why") != KEPT_BY_RATIO), gap_s).with_columns(
+        _lasts(warn_s).alias("lasts")
+    )
     kept = _with_lag(_sessions(of_keepers, gap_s), groups, gap_s)
     # A short lag is part of the finding about the reads that followed from it.
     alone = groups.join(
@@ -95,35 +86,13 @@ def _settings(runs: pl.DataFrame, cluster: str, warn_s: int) -> pl.DataFrame:
     )
     # An outage may have sent the readers there, but the setting is what keeps them.
     rows = found.rename({"keeper_id": "broker_id"}).with_columns(pl.lit("").alias("cause_id"))
-    configured = pl.format(" (configured: {})", "keeper_configured")
     is_master = pl.col("broker_id") == MASTER_ID
-    who = (
-        pl.when(is_master)
-        .then(pl.format("The master of {} sends its readers to a slave", "broker_name"))
-        .otherwise(pl.format("Slave {} of {} keeps its readers", "broker_id", "broker_name"))
-    )
-    counts = counted("pulls", "pull"), counted("groups", "group")
-    effect = (
-        pl.when(is_master)
-        .then(pl.format(", so it suggests a slave while it finds messages. It sent {} of {} there.", *counts))
-        .otherwise(
-            pl.format(", so it suggests itself while it finds messages. It kept {} of {} from the master.", *counts)
-        )
-    )
-    ratio = pl.format(", whether they lag or not: its effective accessMessageInMemoryMaxRatio is {}", "keeper_ratio")
-    summary = pl.concat_str(who, ratio, configured.fill_null(""), effect)
     # The least ratio that works: 5.x subtracts 10 on slaves, 4.x subtracts nothing.
     subtracted = pl.col("keeper_configured") - pl.col("keeper_ratio")
-    least = (subtracted.fill_null(pl.when(is_master).then(0).otherwise(10)) + 1).cast(pl.String)
-    advice = pl.format(
-        "Set the ratio of this broker to {} or more, so that the effective ratio is at least 1 (default 40): `mqadmin"
-        " updateBrokerConfig -b {} -k accessMessageInMemoryMaxRatio -v 40 -n NAMESRV`. Write it into the broker's"
-        " broker.conf too, then read the value back with `mqadmin getBrokerConfig`.",
-        least,
-        pl.col("keeper_addr").fill_null("BROKER_ADDR"),
-    )
+    least = subtracted.fill_null(pl.when(is_master).then(0).otherwise(10)) + 1
     severity = pl.when(_lasts(warn_s)).then(pl.lit("warning")).otherwise(pl.lit("info"))
-    return finding(rows, SLAVE_PULL, cluster, severity=severity, summary=summary, advice=advice)
+    rows = rows.with_columns(least.alias("least"))
+    return finding(rows, SLAVE_PULL, cluster, severity=severity, form="setting", advice_form="setting")
 
 
 def _kept_groups(kept: pl.DataFrame, settings: pl.DataFrame, cluster: str) -> pl.DataFrame:
@@ -137,72 +106,20 @@ def _kept_groups(kept: pl.DataFrame, settings: pl.DataFrame, cluster: str) -> pl
     )
     within = pl.col("from_ts").is_between("_since", "_until")
     rows = kept.join(causes, on=["broker_name", "keeper_id"]).filter(within).unique("number", keep="first")
-    first = pl.format(
-        "; it was sent there at {} UTC, when it lagged ({})",
-        pl.col("lag_ts").dt.strftime("%H:%M:%S"),
-        counted("lag_pulls", "pull"),
-    )
-    summary = pl.concat_str(
-        pl.format(
-            "Group {} read {} of {} from a slave in {}: ",
-            "consumer_group",
-            "topic",
-            "broker_name",
-            counted("pulls", "pull"),
-        ),
-        pl.when(pl.col("keeper_id") == MASTER_ID)
-        .then(pl.lit("the master sent it there"))
-        .otherwise(pl.format("slave {} kept it there", "keeper_id")),
-        pl.lit(" by its accessMessageInMemoryMaxRatio"),
-        first.fill_null(""),
-        pl.lit("."),
-    )
     # Most answers left nothing in the queue, so the group does not lag, whatever the master's memory.
     at_end = 2 * pl.col("behind") <= pl.col("pulls")
-    change = "change the setting, as the advice of the cause says."
-    advice = (
-        pl.when(at_end)
-        .then(pl.lit(f"The group does not lag. To send it back to the master, {change}"))
-        .otherwise(
-            pl.lit(
-                "Run `mqadmin consumerProgress -g GROUP -n NAMESRV` to see whether the group lags, and to send it back"
-                f" to the master, {change}"
-            )
-        )
-    )
-    return finding(rows, SLAVE_PULL, cluster, severity="info", summary=summary, advice=advice)
+    advice = pl.when(at_end).then(pl.lit("not_lagging")).otherwise(pl.lit("perhaps_lagging"))
+    return finding(rows, SLAVE_PULL, cluster, severity="info", form="kept", advice_form=advice)
 
 
 def _groups(found: pl.DataFrame, cluster: str) -> pl.DataFrame:
     """Return the reads of groups that lagged, or whose reason is not known."""
     lagged = pl.col("why") == LAGGED
-    reason = (
-        pl.when(lagged)
-        .then(pl.lit("it lagged further behind than the broker keeps in memory"))
-        .otherwise(
-            pl.lit(
-                "its broker suggested it; how far the group lagged is not known, as the broker's memory or ratio is not"
-            )
-        )
-    )
-    summary = pl.format(
-        "Group {} read {} of {} from a slave in {}: {}.",
-        "consumer_group",
-        "topic",
-        "broker_name",
-        counted("pulls", "pull"),
-        reason,
-    )
     # A group that mostly reads the end of its queues does not lag, whatever the broker's memory.
     matters = pl.col("lasts") & (lagged | (2 * pl.col("behind") > pl.col("pulls")))
     severity = pl.when(matters).then(pl.lit("warning")).otherwise(pl.lit("info"))
-    unknown_advice = (
-        "Add brokers.json (`mqreplay record` writes it) with physical memory and accessMessageInMemoryMaxRatio of the"
-        " brokers, then run the night again. `mqadmin getBrokerConfig -b BROKER_ADDR -n NAMESRV` shows the ratio: a 5.x"
-        " slave with a ratio below 11 keeps readers that do not lag."
-    )
-    advice = pl.when(lagged).then(pl.lit(SLAVE_PULL.advice)).otherwise(pl.lit(unknown_advice))
-    return finding(found, SLAVE_PULL, cluster, severity=severity, summary=summary, advice=advice)
+    advice = pl.when(lagged).then(pl.lit("")).otherwise(pl.lit("memory_unknown"))
+    return finding(found, SLAVE_PULL, cluster, severity=severity, advice_form=advice)
 
 
 def _with_lag(kept: pl.DataFrame, groups: pl.DataFrame, gap_s: int) -> pl.DataFrame:
@@ -228,7 +145,7 @@ def _with_lag(kept: pl.DataFrame, groups: pl.DataFrame, gap_s: int) -> pl.DataFr
 def _sessions(runs: pl.DataFrame, gap_s: int) -> pl.DataFrame:
     """Join the runs of all shards, each with a ``number``."""
     names = list(PLACE_COLUMNS.values())
-    joined = joined_runs(runs, READ, names, gap_s, "gold.pull_route", BEHIND)
+    joined = joined_runs(runs, READ, names, gap_s, "gold.pull_route", MESSAGES_BEHIND)
     return joined.sort(*READ, "from_ts", nulls_last=True).with_row_index("number")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
+from mqreplay.core import pull_refusal
 from mqreplay.core.pull_check import (
     SUBSCRIPTION_GROUP_NOT_EXIST,
     SUBSCRIPTION_NOT_EXIST,
@@ -11,16 +12,18 @@ from mqreplay.core.pull_check import (
     SYSTEM_BUSY,
     TOPIC_NOT_EXIST,
 )
-from mqreplay.core.pull_refusal import BROKER, FORBIDDEN, GROUP, INFO, LOAD, REFUSALS, TOPIC
-from mqreplay.evidence_advice import Need
+from mqreplay.core.pull_refusal import INFO, REFUSALS, refusal_of
+from mqreplay.decode.client_errors import PULL_REQUEST
+from mqreplay.decode.recording.advice import Need
 from mqreplay.findings.finding_evidence import FindingEvidence
 from mqreplay.findings.forbidden_topics import forbidden_reads
 from mqreplay.findings.kind import Cause, FindingKind
 from mqreplay.findings.limits import Limits
 from mqreplay.findings.pull_runs import joined_runs, pull_runs
-from mqreplay.findings.shape import counted, finding, whole_seconds
+from mqreplay.findings.shape import finding
 
-TABLE = "gold.pull_answer"
+PULL_ANSWERS, CLIENT_ERRORS = "gold.pull_answer", "silver.client_error"
+OTHER_REASON = "another reason"
 BY = ("broker_name", "broker_id", "refusal", "subject", "response_code")
 NARROW = ("consumer_group", "topic", "client_id")  # a finding names them if all its pulls share them
 DECIDED_BY = {each.words: each.decided_by for each in REFUSALS.values()}
@@ -31,23 +34,6 @@ IS_START = pl.col("response_code").is_in(STARTS) | NOT_COPIED.fill_null(value=Fa
 # A refused client tries again after 3 s (DefaultMQPushConsumerImpl#pullTimeDelayMillsWhenException). Longer pauses are
 # between several starts.
 AGAIN_S = 10
-MENDS = {
-    BROKER: "Read and correct the setting of the broker: `mqadmin getBrokerConfig -b BROKER_ADDR -n NAMESRV`, `mqadmin"
-    " updateBrokerConfig -b BROKER_ADDR -k KEY -v VALUE -n NAMESRV`; brokerPermission is 6 for a broker in use.",
-    TOPIC: "Correct the topic on this broker: `mqadmin updateTopicPerm -t TOPIC -b BROKER_ADDR -p 6 -n NAMESRV` for its"
-    " permission, `mqadmin updateTopic -t TOPIC -b BROKER_ADDR -r QUEUES -w QUEUES -n NAMESRV` for its queues, or if it"
-    " is missing. Messages in queues above readQueueNums are not delivered until it is raised again.",
-    GROUP: "Correct or make the group: `mqadmin updateSubGroup -g GROUP -c CLUSTER -s true -d true -n NAMESRV`.",
-    FORBIDDEN: "forbiddenTable in subscriptionGroup.json of the broker forbids the topic to the group. Find who set it:"
-    " only the admin API does (updateAndGetGroupReadForbidden), no command of mqadmin.",
-    LOAD: "See how many pulls wait, and how long: `mqadmin brokerStatus -b BROKER_ADDR -n NAMESRV`"
-    " (pullThreadPoolQueue). Clients try again by themselves. If it lasts, add brokers, or find the group that reads"
-    " old messages.",
-    INFO: "Check that all consumers of the group subscribe to the same topics with the same expressions (`mqadmin"
-    " consumerConnection -g GROUP -n NAMESRV`), and that their heartbeats reach the broker (rocketmq_client.log). Two"
-    " heartbeats at the same time can leave an older subscription in the broker until the next one, 30 s later.",
-}
-ADVICE = "Read the remark of the answers in the evidence, and broker.log of the broker at that time."
 
 
 def refused_runs_of_shard(answers: pl.DataFrame, gap_s: int) -> pl.DataFrame:
@@ -59,11 +45,11 @@ def refused_runs_of_shard(answers: pl.DataFrame, gap_s: int) -> pl.DataFrame:
     by_slave = (pl.col("response_code") == SYSTEM_BUSY) & (pl.col("broker_id") > 0)
     decided_by = pl.col("refusal").replace_strict(DECIDED_BY, default="", return_dtype=pl.String)
     subject = (
-        pl.when(decided_by == BROKER)
+        pl.when(decided_by == pull_refusal.BROKER)
         .then(pl.lit(""))
-        .when(decided_by == TOPIC)
+        .when(decided_by == pull_refusal.TOPIC)
         .then("topic")
-        .when(decided_by.is_in([GROUP, INFO]))
+        .when(decided_by.is_in([pull_refusal.GROUP, INFO]))
         .then("consumer_group")
         .otherwise(pl.concat_str("consumer_group", pl.lit(" "), "topic"))
     )
@@ -83,28 +69,20 @@ def find(evidence: FindingEvidence, limits: Limits) -> pl.DataFrame:
         evidence.topic_config, evidence.queue_owner, pulls, evidence.recorded_until, limits.refused_s
     )
     by_copies = finding(
-        topics, PULL_REFUSED, evidence.cluster, severity="warning", summary=pl.col("summary"), advice=MENDS[TOPIC]
+        topics, PULL_REFUSED, evidence.cluster, severity="warning", form="topic", advice_form=pull_refusal.TOPIC
     )
-    return pl.concat([pulls, by_copies])
+    logged = logged_refusals(
+        evidence.client_error, evidence.refused_runs, evidence.cluster, limits.same_cause_gap_s, limits.refused_s
+    )
+    return pl.concat([pulls, by_copies, logged])
 
 
 PULL_REFUSED = FindingKind(
     name="pull_refused",
     find=find,
-    meaning="A broker refused the pulls of a group, and delivered nothing to it meanwhile. Clients log it, and try"
-    " again for ever; no metric of RocketMQ counts it.",
-    rule="A broker answered pulls with a code that is no result of its store: 1, 2, 16, 17, 23 to 29 or 501. Codes 24"
-    " and 25 count if they lasted for refused_s seconds: a consumer's first pulls may come before its first heartbeat,"
-    " and two heartbeats at the same time may leave an older subscription until the next one. Codes 17 and 26 of a"
-    " slave count then, too: it copies topics and groups from its master. Without refused pulls, a topic counts whose"
-    " permission on a master refused readers for refused_s seconds while a group held its queues.",
-    follows="PullMessageProcessor#processRequest",
-    advice=ADVICE,
     confidence=1.0,
     needs=(Need("pull_log", or_polled=("topics",)),),
     thresholds=("findings.same_cause_gap_s", "findings.refused_s"),
-    example="The master of broker-a refused 412 pulls of group pay-group from pay-topic for 118 s (code 16): the topic"
-    " may not be read (perm).",
     causes=(
         Cause("subscription_conflict", same=("consumer_group",)),
         Cause("slave_config_drift", same=("broker_name", "topic"), after_s=120),
@@ -118,22 +96,57 @@ PULL_REFUSED = FindingKind(
 def refused_pulls(runs: pl.DataFrame, cluster: str, gap_s: int, refused_s: int) -> pl.DataFrame:
     """Return PULL_REFUSED. ``runs`` has the rows of `refused_runs_of_shard` of all shards."""
     lasting = (pl.col("to_ts") - pl.col("from_ts")) >= pl.duration(seconds=refused_s)
-    starts = joined_runs(runs.filter(IS_START), BY, NARROW, AGAIN_S, TABLE).filter(lasting)
-    found = pl.concat([starts, joined_runs(runs.filter(~IS_START), BY, NARROW, gap_s, TABLE)], rechunk=True)
-    is_master = pl.col("broker_id").fill_null(0) == 0
-    broker = pl.when(is_master).then(pl.lit("The master")).otherwise(pl.format("Slave {}", "broker_id"))
-    group = pl.format(" of group {}", "consumer_group").fill_null(" of several groups")
-    topic = pl.format(" from {}", "topic").fill_null(" from several topics")
-    summary = pl.concat_str(
-        broker,
-        pl.format(" of {} refused ", "broker_name"),
-        counted("pulls", "pull"),
-        group,
-        topic,
-        pl.lit(" for "),
-        whole_seconds("from_ts", "to_ts"),
-        pl.format(" (code {}): {}.", "response_code", "refusal"),
+    starts = joined_runs(runs.filter(IS_START), BY, NARROW, AGAIN_S, PULL_ANSWERS).filter(lasting)
+    found = pl.concat([starts, joined_runs(runs.filter(~IS_START), BY, NARROW, gap_s, PULL_ANSWERS)], rechunk=True)
+    advice = pl.col("refusal").replace_strict(DECIDED_BY, default="", return_dtype=pl.String)
+    return finding(found, PULL_REFUSED, cluster, severity="warning", advice_form=advice)
+
+
+def logged_refusals(
+    client_error: pl.DataFrame, runs: pl.DataFrame, cluster: str, gap_s: int, refused_s: int
+) -> pl.DataFrame:
+    """Return PULL_REFUSED of clients' logs, without what recorded pulls (``runs``) show already.
+
+    Codes of a start, and pulls without an answer, are info for less than ``refused_s`` seconds, and none for less than
+    AGAIN_S.
+    """
+    pulls = client_error.filter(pl.col("request") == PULL_REQUEST)
+    reasons = {remark: _words_of(remark) for remark in pulls["remark"].drop_nulls().unique()}
+    named = pulls.with_columns(
+        pl.when(pl.col("response_code").is_not_null())
+        .then(pl.col("remark").replace_strict(reasons, default=OTHER_REASON, return_dtype=pl.String))
+        .otherwise("error")
+        .alias("refusal"),
+        pl.col("consumer_group").fill_null("").alias("subject"),
+        pl.col("ts").alias("request_ts"),
+        pl.lit(None, pl.Int64).alias("broker_id"),
     )
-    mends = {words: MENDS[decided_by] for words, decided_by in DECIDED_BY.items() if decided_by in MENDS}
-    advice = pl.col("refusal").replace_strict(mends, default=ADVICE, return_dtype=pl.String)
-    return finding(found, PULL_REFUSED, cluster, severity="warning", summary=summary, advice=advice)
+    names = {name: name for name in NARROW}
+    is_unanswered = pl.col("response_code").is_null()
+    is_start = pl.col("response_code").is_in(STARTS) | is_unanswered
+    found = pl.concat(
+        joined_runs(pull_runs(named.filter(which), BY, names, gap), BY, NARROW, gap, CLIENT_ERRORS)
+        for which, gap in ((is_start, AGAIN_S), (~is_start, gap_s))
+    )
+    shown = runs.select("response_code", pl.col("from_ts").alias("since"), pl.col("to_ts").alias("until"))
+    numbered = found.with_row_index("run")
+    meets = (pl.col("from_ts") <= pl.col("until")) & (pl.col("to_ts") >= pl.col("since"))
+    unseen = numbered.join(numbered.join(shown, "response_code").filter(meets), "run", how="anti").drop("run")
+    lasted_s = (pl.col("to_ts") - pl.col("from_ts")).dt.total_seconds()
+    lasting = unseen.filter(~is_start | (lasted_s >= AGAIN_S)).with_columns(
+        pl.when(lasted_s > 0).then(lasted_s).alias("within_s"), is_unnamed=pl.col("subject") == ""
+    )
+    severity = pl.when(~is_start | (lasted_s >= refused_s)).then(pl.lit("warning")).otherwise(pl.lit("info"))
+    advice = pl.col("refusal").replace_strict(DECIDED_BY, default="", return_dtype=pl.String)
+    return pl.concat(
+        finding(lasting.filter(which), PULL_REFUSED, cluster, severity=severity, form=form, advice_form=words)
+        for which, form, words in (
+            (~is_unanswered, "logged", advice),
+            (is_unanswered, "unanswered", pl.lit("unanswered")),
+        )
+    )
+
+
+def _words_of(remark: str) -> str:
+    refusal = refusal_of(remark)
+    return OTHER_REASON if refusal is None else refusal.words

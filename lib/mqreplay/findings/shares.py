@@ -5,11 +5,12 @@ from __future__ import annotations
 import polars as pl
 
 from mqreplay.core.retry_topic import RETRY_GROUP_TOPIC_PREFIX as RETRY
-from mqreplay.evidence.time_spans import with_session
+from mqreplay.evidence.intervals import with_session
 from mqreplay.findings.finding_evidence import FindingEvidence
 from mqreplay.findings.kind import Cause, FindingKind
 from mqreplay.findings.limits import Limits
-from mqreplay.findings.shape import counted, evidence, finding, seconds
+from mqreplay.findings.shape import evidence, finding, seconds
+from mqreplay.words.keys import MEMBER_TOPIC
 
 
 def find(evidence: FindingEvidence, limits: Limits) -> pl.DataFrame:
@@ -20,28 +21,13 @@ def find(evidence: FindingEvidence, limits: Limits) -> pl.DataFrame:
 UNEVEN_ALLOCATION = FindingKind(
     name="uneven_allocation",
     find=find,
-    meaning="A member has many more queues than the others: it is the first to lag.",
-    rule=(
-        "A member took at least `findings.uneven_queues` queues more than a fair share, longer than lists take to"
-        " spread."
-    ),
-    follows="AllocateMessageQueueStrategy#allocate",
-    advice=(
-        "AllocateMessageQueueAveragely (AVG) shares queues out evenly. With CONSISTENT_HASH raise its virtualNodeCnt."
-        " Ignore this finding if rooms or a fixed configuration mean it. Who held what: `mqreplay explain FINDING`."
-    ),
     confidence=0.9,
     thresholds=("findings.uneven_queues", "findings.dispute_s", "findings.rebalance_interval_s"),
-    example=(
-        "Consumer 10.42.1.1@4228#1919755504898 of group route-sort held up to 4 queues of parcel-in, where a fair share"
-        " is 2, by CONSISTENT_HASH."
-    ),
     causes=(
         Cause("strategy_conflict", same=("consumer_group",)),
         Cause("subscription_conflict", same=("consumer_group",)),
     ),
 )
-BY = ("consumer_group", "topic", "client_id")
 
 
 def uneven_shares_of_shard(allocation: pl.DataFrame, uneven_queues: int) -> pl.DataFrame:
@@ -54,7 +40,7 @@ def uneven_shares_of_shard(allocation: pl.DataFrame, uneven_queues: int) -> pl.D
     return (
         allocation.filter(shared & pl.col("actual").is_not_null())
         .select(
-            *BY,
+            *MEMBER_TOPIC,
             "rebalance_ts",
             "strategy",
             "record_id",
@@ -71,8 +57,8 @@ def uneven_findings(over: pl.DataFrame, cluster: str, interval_s: int, dispute_s
     ``over`` are the rows of `uneven_shares_of_shard` of all shards, ``interval_s`` the rebalance interval. A strategy
     may intend an uneven share (CONFIG, rooms, a ring of few places), so the severity is info.
     """
-    together = with_session(over, BY, "rebalance_ts", "rebalance_ts", 2 * interval_s)
-    found = together.group_by(*BY, "session").agg(
+    together = with_session(over, MEMBER_TOPIC, "rebalance_ts", "rebalance_ts", 2 * interval_s)
+    found = together.group_by(*MEMBER_TOPIC, "session").agg(
         pl.col("rebalance_ts").min().alias("from_ts"),
         pl.col("rebalance_ts").max().alias("to_ts") + pl.duration(seconds=interval_s),
         pl.col("held").max(),
@@ -80,14 +66,5 @@ def uneven_findings(over: pl.DataFrame, cluster: str, interval_s: int, dispute_s
         pl.col("strategy").max(),
         evidence("gold.allocation", "record_id"),
     )
-    summary = pl.format(
-        "Consumer {} of group {} held up to {} of {}, where a fair share is {}{}.",
-        "client_id",
-        "consumer_group",
-        counted("held", "queue"),
-        "topic",
-        "fair",
-        (pl.lit(", by ") + pl.col("strategy")).fill_null(""),
-    )
     long = found.filter(seconds("from_ts", "to_ts") > dispute_s)
-    return finding(long, UNEVEN_ALLOCATION, cluster, severity="info", summary=summary)
+    return finding(long, UNEVEN_ALLOCATION, cluster, severity="info")

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import polars as pl
 
-from mqreplay.evidence.arrays.keys import KEY
-from mqreplay.evidence.time_spans import with_session
-from mqreplay.evidence_advice import Need
+from mqreplay.decode.recording.advice import Need
+from mqreplay.evidence.intervals import with_session
 from mqreplay.findings.finding_evidence import FindingEvidence
 from mqreplay.findings.kind import Cause, FindingKind
 from mqreplay.findings.limits import Limits
-from mqreplay.findings.shape import counted, evidence, finding, one_or_none, whole_seconds
+from mqreplay.findings.shape import evidence, finding, one_or_none, places
+from mqreplay.words.keys import GROUP_QUEUE
 
 
 def find(evidence: FindingEvidence, limits: Limits) -> pl.DataFrame:
@@ -21,22 +21,8 @@ def find(evidence: FindingEvidence, limits: Limits) -> pl.DataFrame:
 STUCK_QUEUE = FindingKind(
     name="stuck_queue",
     find=find,
-    meaning=(
-        "Messages wait in a queue that a member holds, and its offset does not move. One message whose processing never"
-        " finishes holds a whole queue back; so does a broker that refuses its pulls."
-    ),
-    rule="No commit and no copy of the master's file moved the offset, while messages waited and a member held it.",
-    follows="ProcessQueue#removeMessage: the smallest offset not yet processed",
-    advice=(
-        "Look for a message whose processing never finishes: `jstack PID` on the machine of the member, or `mqadmin"
-        " consumerStatus -g GROUP -i CLIENT_ID -s`. The message itself: `mqadmin queryMsgByOffset -t TOPIC -b BROKER -i"
-        " QUEUE -o OFFSET`. Who held it: `mqreplay explain FINDING`."
-    ),
     confidence=0.95,
     thresholds=("findings.stuck_s", "findings.same_cause_gap_s"),
-    example=(
-        "Group stuck-group stood still on stuck-topic in broker-a/0 at 30 for 95 s, with up to 102 messages waiting."
-    ),
     needs=(Need("pull_log", or_polled=("topic_stats", "consume_stats"), easier="topic_stats"),),
     causes=(
         # Polls of clients are up to a minute apart.
@@ -65,30 +51,16 @@ def stuck_findings(standstills: pl.DataFrame, cluster: str, gap_s: int) -> pl.Da
     Standstills of one group and topic that are ``gap_s`` seconds apart or less are one finding.
     """
     by = ["consumer_group", "topic"]
-    place = pl.concat_str("broker_name", pl.col("queue_id").cast(pl.String), separator="/")
     sessions = with_session(standstills, by, "from_ts", "to_ts", gap_s)
     merged = sessions.group_by(*by, "session").agg(
         pl.col("from_ts").min(),
         pl.col("to_ts").max(),
-        place.unique().sort().implode().list.join(", ").alias("places"),
+        *places(None, text="{}/{}"),
         pl.col("waiting").max(),
         pl.col("refused").sum(),
         one_or_none("offset"),
         one_or_none("broker_name"),
         one_or_none("queue_id"),
-        evidence("silver.offset_change", *KEY),
+        evidence("silver.offset_change", *GROUP_QUEUE),
     )
-    at_offset = pl.lit(" at ") + pl.col("offset").cast(pl.String)
-    refused = pl.when(pl.col("refused") > 0).then(pl.lit("; ") + counted("refused", "pull") + " refused meanwhile")
-    summary = pl.concat_str(
-        pl.format("Group {} stood still on {} in {}", "consumer_group", "topic", "places"),
-        at_offset.fill_null(""),
-        pl.lit(" for "),
-        whole_seconds("from_ts", "to_ts"),
-        pl.lit(", with up to "),
-        counted("waiting", "message"),
-        pl.lit(" waiting"),
-        refused.fill_null(""),
-        pl.lit("."),
-    )
-    return finding(merged, STUCK_QUEUE, cluster, severity="warning", summary=summary)
+    return finding(merged, STUCK_QUEUE, cluster, severity="warning")

@@ -5,19 +5,12 @@ from __future__ import annotations
 import polars as pl
 
 from mqreplay.core.pop_assignment import LMQ_PREFIX
-from mqreplay.evidence.time_spans import with_session
-from mqreplay.evidence_advice import Need
+from mqreplay.decode.recording.advice import Need
+from mqreplay.evidence.intervals import with_session
 from mqreplay.findings.finding_evidence import FindingEvidence
 from mqreplay.findings.kind import FindingKind
 from mqreplay.findings.limits import Limits
-from mqreplay.findings.shape import (
-    counted,
-    evidence,
-    evidence_rows,
-    finding,
-    one_or_none,
-    row_key,
-)
+from mqreplay.findings.shape import evidence, evidence_rows, finding, one_or_none, row_key
 
 
 def find_changed_counts(evidence: FindingEvidence, _limits: Limits) -> pl.DataFrame:
@@ -33,42 +26,21 @@ def find_orphan_keys(evidence: FindingEvidence, _limits: Limits) -> pl.DataFrame
 QUEUE_COUNT_CHANGED = FindingKind(
     name="queue_count_changed",
     find=find_changed_counts,
-    meaning="Somebody changed the number of queues of a topic. Consumers rebalance. Messages of one key may go to"
-    " another queue than before, which matters for ordered topics.",
-    rule="topics.json of a master holds another number of read or write queues than the copy before. Changes of one"
-    " topic that reach several masters, or take several commands, are one finding.",
-    follows="TopicConfigManager#updateTopicConfig",
-    advice="To remove queues, first lower writeQueueNums, wait until `mqadmin consumerProgress -g GROUP -n NAMESRV`"
-    " shows no lag on the queues to remove, and only then lower readQueueNums: what is left in a queue above"
-    " readQueueNums is not delivered. `mqadmin topicStatus -t TOPIC -n NAMESRV` shows the queues and their offsets.",
     confidence=1.0,
     needs=(Need("topics"),),
-    example="Topic grow-topic went from 2 read and 2 write queues to 4 and 4 on broker-a, broker-b.",
 )
 ORPHAN_OFFSET_KEY = FindingKind(
     name="orphan_offset_key",
     find=find_orphan_keys,
-    meaning="A broker keeps consumer offsets of queues that no longer exist. This is harmless, until queues with these"
-    " numbers are created again: consumers would then start from the old offsets.",
-    rule="The last copy of a master's consumerOffset.json has an offset of a queue or topic that its topics.json does"
-    " not have.",
-    follows="ConsumerOffsetManager never removes entries of removed queues",
-    advice="Before you create these queues again, check the old offsets with `mqadmin consumerProgress -g GROUP -n"
-    " NAMESRV`, or read consumerOffset.json. If the topic will not come back, there is nothing to do.",
     confidence=0.9,
     needs=(Need("topics"),),
-    example="Broker broker-a keeps 2 offsets of 1 group on queues of grow-topic that it no longer has.",
     ends_after=None,  # the configuration of a new topic may be polled after its first offset
 )
 ONE_CHANGE_S = 120  # a change of a topic reaches all masters within
 ONE_STEP_S = 40  # one change of a master may take several commands: they are this close to each other
 SOURCE_TOPIC = ("source_name", "topic")
-COUNTS = ("read_queue_nums", "write_queue_nums")
+QUEUE_COUNTS = ("read_queue_nums", "write_queue_nums")
 COUNTS_BEFORE = ("was_read", "was_write")
-GROWTH_ADVICE = (
-    "Check that consumers have taken the new queues: `mqadmin consumerProgress -g GROUP -n NAMESRV`. They do so with"
-    " their next rebalance and start by consumeFromWhere. Messages of one key may now go to another queue."
-)
 
 
 def changed_counts(topic_config: pl.DataFrame, cluster: str) -> pl.DataFrame:
@@ -77,15 +49,19 @@ def changed_counts(topic_config: pl.DataFrame, cluster: str) -> pl.DataFrame:
     Changes of one topic at about the same time are one finding: of read and of write queues, and on several masters if
     all changed alike.
     """
-    before = {was: pl.col(now).shift(1).over(SOURCE_TOPIC) for was, now in zip(COUNTS_BEFORE, COUNTS, strict=True)}
+    before = {
+        was: pl.col(now).shift(1).over(SOURCE_TOPIC) for was, now in zip(COUNTS_BEFORE, QUEUE_COUNTS, strict=True)
+    }
     configs = topic_config.filter(pl.col("broker_id") == 0).sort("ts").with_columns(**before)
-    differs = pl.any_horizontal(pl.col(was) != pl.col(now) for was, now in zip(COUNTS_BEFORE, COUNTS, strict=True))
+    differs = pl.any_horizontal(
+        pl.col(was) != pl.col(now) for was, now in zip(COUNTS_BEFORE, QUEUE_COUNTS, strict=True)
+    )
     steps = configs.filter(differs).with_columns(row_key(*SOURCE_TOPIC, "ts"))
     once = _joined(steps.with_columns(pl.col("ts").alias("from_ts"), pl.col("ts").alias("to_ts")), ONE_STEP_S)
     # To grow is one change even if read and write counts follow each other later; to shrink needs two.
     of_master = pl.concat([_joined(once.filter(_grew()), ONE_CHANGE_S), once.filter(~_grew())]).sort("from_ts")
     of_master = of_master.filter(~_same())
-    by = ["topic", *COUNTS_BEFORE, *COUNTS]
+    by = ["topic", *COUNTS_BEFORE, *QUEUE_COUNTS]
     keys = pl.col("key").explode().unique().sort().implode()
     merged = (
         with_session(of_master, by, "from_ts", "to_ts", ONE_CHANGE_S)
@@ -93,17 +69,13 @@ def changed_counts(topic_config: pl.DataFrame, cluster: str) -> pl.DataFrame:
         .agg(
             pl.col("from_ts").min(),
             pl.col("to_ts").max(),
-            pl.col("broker_name").drop_nulls().unique().sort().implode().list.join(", ").alias("brokers"),
+            pl.col("broker_name").drop_nulls().unique().sort().implode().alias("brokers"),
             one_or_none("broker_name"),
             evidence_rows("silver.topic_config", keys),
         )
     )
-    queues = [pl.col(name).cast(pl.String).fill_null("") for name in by[1:]]
-    summary = pl.format(
-        "Topic {} went from {} read and {} write queues to {} and {} on {}.", "topic", *queues, "brokers"
-    )
-    advice = pl.when(_grew()).then(pl.lit(GROWTH_ADVICE)).otherwise(pl.lit(QUEUE_COUNT_CHANGED.advice))
-    return finding(merged, QUEUE_COUNT_CHANGED, cluster, severity="info", summary=summary, advice=advice)
+    advice = pl.when(_grew()).then(pl.lit("grown")).otherwise(pl.lit(""))
+    return finding(merged, QUEUE_COUNT_CHANGED, cluster, severity="info", advice_form=advice)
 
 
 def _joined(changes: pl.DataFrame, gap_s: int) -> pl.DataFrame:
@@ -115,7 +87,7 @@ def _joined(changes: pl.DataFrame, gap_s: int) -> pl.DataFrame:
             pl.col("from_ts").min(),
             pl.col("to_ts").max(),
             pl.col(COUNTS_BEFORE).first(),
-            pl.col(COUNTS).last(),
+            pl.col(QUEUE_COUNTS).last(),
             pl.col("key").explode() if isinstance(changes.schema["key"], pl.List) else pl.col("key"),
         )
         .drop("session")
@@ -124,13 +96,13 @@ def _joined(changes: pl.DataFrame, gap_s: int) -> pl.DataFrame:
 
 def _grew() -> pl.Expr:
     """Return whether no count became smaller; one that is not known may have."""
-    pairs = zip(COUNTS_BEFORE, COUNTS, strict=True)
+    pairs = zip(COUNTS_BEFORE, QUEUE_COUNTS, strict=True)
     return pl.all_horizontal(pl.col(was) <= pl.col(now) for was, now in pairs).fill_null(value=False)
 
 
 def _same() -> pl.Expr:
     """Return whether the counts are what they were: a change that was taken back at once."""
-    pairs = zip(COUNTS_BEFORE, COUNTS, strict=True)
+    pairs = zip(COUNTS_BEFORE, QUEUE_COUNTS, strict=True)
     return pl.all_horizontal(pl.col(was).eq_missing(pl.col(now)) for was, now in pairs)
 
 
@@ -197,8 +169,4 @@ def orphan_offset_keys(orphans: pl.DataFrame, cluster: str) -> pl.DataFrame:
         one_or_none("consumer_group"),
         evidence("silver.offset_change", *SOURCE_TOPIC, "consumer_group", "queue_id"),
     )
-    offsets, groups = counted("entries", "offset"), counted("groups", "group")
-    summary = pl.format(
-        "Broker {} keeps {} of {} on queues of {} that it no longer has.", "broker_name", offsets, groups, "topic"
-    )
-    return finding(merged, ORPHAN_OFFSET_KEY, cluster, severity="info", summary=summary)
+    return finding(merged, ORPHAN_OFFSET_KEY, cluster, severity="info")

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import polars as pl
 
-from mqreplay.evidence.time_spans import with_session
-from mqreplay.evidence_advice import Need
+from mqreplay.decode.recording.advice import Need
+from mqreplay.evidence.intervals import with_session
 from mqreplay.findings.finding_evidence import FindingEvidence
 from mqreplay.findings.kind import FindingKind
 from mqreplay.findings.limits import Limits
-from mqreplay.findings.shape import counted, evidence, finding, one_or_none
+from mqreplay.findings.shape import evidence, finding, one_or_none
+from mqreplay.words.keys import GROUP_QUEUE
 
-TABLE = "gold.committed_offset"
-QUEUE = ("consumer_group", "topic", "broker_name", "queue_id")
-KEY = (*QUEUE, "client_id", "ts", "record_id")
+COMMITTED_TABLE = "gold.committed_offset"
+COMMIT_KEY = (*GROUP_QUEUE, "client_id", "ts", "record_id")
 
 
 def find(evidence: FindingEvidence, limits: Limits) -> pl.DataFrame:
@@ -24,21 +24,9 @@ def find(evidence: FindingEvidence, limits: Limits) -> pl.DataFrame:
 UNFINISHED_COMMIT = FindingKind(
     name="unfinished_commit",
     find=find,
-    meaning="A client committed an offset past a message that its listener had not finished. If the client stops before"
-    " the message is finished, no client receives it again: the group does not process each message at least once.",
-    rule="By the log of deliveries, a push client finished a message more than 1 s after it committed a higher offset;"
-    " the log begins before the message was stored and lacks none up to the offset. The message was stored less than"
-    " 1 minute before, so the client cannot have sent it back (consumeTimeout). Or, by running info, the offset"
-    " in the client's memory is above the lowest one in its cache.",
-    follows="ProcessQueue#removeMessage; RemoteBrokerOffsetStore#updateOffset",
-    advice="`mqadmin consumerConnection -g GROUP -n NAMESRV` shows language and version of the client: compare them"
-    " with the fixed bugs of its library. Find code that sets offsets itself (updateConsumeOffset, seek), and let"
-    " the client commit what its listener returned.",
     confidence=0.9,
     needs=(Need("consume_log"), Need("offset_commits")),
     thresholds=("findings.same_cause_gap_s",),
-    example="Group pay-group committed pay-topic past 3 messages that client 10.0.0.5@77 had not finished: up to 12 s"
-    " before.",
 )
 
 
@@ -57,13 +45,7 @@ def unfinished_commits(passed: pl.DataFrame, cluster: str, gap_s: int) -> pl.Dat
             message.n_unique().cast(pl.Int64).alias("messages"),
             early_s.alias("early_s"),
             *(one_or_none(name) for name in ("broker_name", "queue_id")),
-            evidence(TABLE, *KEY),
+            evidence(COMMITTED_TABLE, *COMMIT_KEY),
         )
     )
-    summary = pl.concat_str(
-        pl.format("Group {} committed {} past ", "consumer_group", "topic"),
-        counted("messages", "message"),
-        pl.format(" that client {} had not finished", "client_id"),
-        pl.format(": up to {} s before.", "early_s").fill_null("."),
-    )
-    return finding(found, UNFINISHED_COMMIT, cluster, severity="warning", summary=summary)
+    return finding(found, UNFINISHED_COMMIT, cluster, severity="warning")

@@ -4,7 +4,7 @@ Plain text has no checksum: a flipped bit inside a number makes another number. 
 list is refused as a whole, and rows read from it before are removed. Listed files that are missing are reported: the
 first MOST_MISSING each, the others as a number. Lines that cannot be read, and paths outside the recording, go to
 quarantine; the other lines count. The last line counts only with its line break: without one its path may be cut short.
-A list of more than MOST_BYTES is refused as a whole.
+A list of more than LARGEST_LIST is refused as a whole.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
-from mqreplay.errors import DecodeError
+from mqreplay.decode.recording.files import CHECKSUMS, CHECKSUMS_FILE, classify
 from mqreplay.ingest.gzip_stream import MAGIC, Checked, inflate
 from mqreplay.ingest.lines import LineReader, Record, Refusals, is_gzip
 from mqreplay.ingest.opening import open_recorded, size_of
 from mqreplay.ingest.recorded_files import RecordedFiles, by_path, is_of
 from mqreplay.ingest.recording import Digested, RecordedFile
-from mqreplay.local_files import escaped, unreadable
-from mqreplay.recording_files import CHECKSUMS, CHECKSUMS_FILE, classify
+from mqreplay.machine.local_files import escaped, unreadable
+from mqreplay.words.errors import DecodeError
 
 _LINE = re.compile(rb"(\\?)([0-9a-fA-F]{64}) [ *](.+)", re.DOTALL)
 _ESCAPES = {b"\\\\": b"\\", b"\\n": b"\n", b"\\r": b"\r"}
 MISSING = f"{CHECKSUMS_FILE} lists it, but it is missing"
-MOST_BYTES = 256_000_000  # uncompressed size of a list: two million files
+LARGEST_LIST = 256_000_000  # uncompressed size of a list: two million files
 MOST_MISSING = 100  # missing files that get their own row
 _LONGEST_LINE = 16_384  # bytes: a checksum, and the longest path that a system takes
 _LONGEST_NAME = 255  # bytes of a file's name, of Linux's file systems
@@ -77,7 +77,7 @@ def read_checksums(file: RecordedFile, quarantine_rows: int = 0, there: Collecti
     found = Listed(refused=Refusals(quarantine_rows))
     reader = LineReader(file.full_path, _decode, refused=found.refused, root=file.root)
     if _is_too_large(file):
-        reader.lines, reader.reason = 1, f"more than {MOST_BYTES:,} bytes, uncompressed"
+        reader.lines, reader.reason = 1, f"more than {LARGEST_LIST:,} bytes, uncompressed"
         reader.refuse(0, "too_large", reader.reason, b"")
     else:
         _read(reader, there, found)
@@ -92,15 +92,15 @@ def listed_of(files: Iterable[RecordedFile], there: Collection[str]) -> Collecti
 
 
 def _is_too_large(file: RecordedFile) -> bool:
-    """Return whether a list has more than MOST_BYTES. False for an unreadable list: its reader reports the error."""
+    """Return whether a list has more than LARGEST_LIST. False for an unreadable list: its reader reports the error."""
     size = 0
     try:
         with open_recorded(file.full_path, file.root) as stream:
             if not is_gzip(file.path, stream.peek(len(MAGIC))[: len(MAGIC)]):
-                return size_of(stream) > MOST_BYTES
+                return size_of(stream) > LARGEST_LIST
             for piece in inflate(stream, Checked(sys.maxsize, truncated=False)):
                 size += len(piece)
-                if size > MOST_BYTES:
+                if size > LARGEST_LIST:
                     return True
     except (EOFError, zlib.error):
         pass
@@ -136,7 +136,7 @@ def _decode(line: bytes) -> Record:
     'pull_log.jsonl'
     >>> _decode(b"0" * 64 + b" */etc/passwd")
     Traceback (most recent call last):
-    mqreplay.errors.DecodeError: outside: the path '/etc/passwd' leads out of the recording
+    mqreplay.words.errors.DecodeError: outside: the path '/etc/passwd' leads out of the recording
     """
     match = _LINE.fullmatch(line) if len(line) < _LONGEST_LINE else None
     if match is None:

@@ -15,18 +15,18 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mqreplay.errors import DecodeError
 from mqreplay.ingest.entries import Entries, Keys, Moves, SnapshotFile, decode
 from mqreplay.ingest.lines import read_whole
 from mqreplay.ingest.numbered_offsets import NumberedOffsets, numbered
 from mqreplay.ingest.offset_bytes import Difference, OffsetBytes
 from mqreplay.ingest.prefetch import Prefetch
-from mqreplay.ingest.snapshot_file_rows import Row, config_row, file_row, refuse, short_key, snapshot_row, strange_rows
+from mqreplay.ingest.snapshot_rows import Row, config_row, file_row, refuse, short_key, snapshot_row, strange_rows
 from mqreplay.settings import IngestSettings
+from mqreplay.words.errors import DecodeError
 
 CONSUMER_OFFSET = "consumer_offset"
 OFFSETS = (CONSUMER_OFFSET, "client_offsets")  # the kinds whose entries are offsets
-OF_LMQ = "lmqConsumerOffset.json is beside it: a broker with enableLmq=true reads and writes only that file"
+LMQ_REASON = "lmqConsumerOffset.json is beside it: a broker with enableLmq=true reads and writes only that file"
 NOTHING_NEWER = "it has no newer offset than the snapshot before"
 
 
@@ -84,7 +84,7 @@ class Source:
         has_lmq = any(file.is_lmq for file in together)
         for file in together:
             if has_lmq and file.kind == CONSUMER_OFFSET and not file.is_lmq:
-                yield file_row(file, "superseded", OF_LMQ)
+                yield file_row(file, "superseded", LMQ_REASON)
                 continue
             if whole and file.is_bak:
                 yield file_row(file, "superseded", "the complete file is beside it")

@@ -21,16 +21,16 @@ from typing import overload
 
 import polars as pl
 
+from mqreplay.decode.recording.files import CHECKSUMS
 from mqreplay.engines.engine import Engine
 from mqreplay.ingest.checksums import compared, listed_of
 from mqreplay.ingest.lines import file_sha256
 from mqreplay.ingest.recorded_files import RecordedFiles, by_path, in_ranges, is_of, is_unread
-from mqreplay.ingest.recording import NO_FILE, RecordedFile
+from mqreplay.ingest.recording import UNREAD_KINDS, RecordedFile
 from mqreplay.lake.files import files_of, is_remote, joined
-from mqreplay.local_files import unreadable
-from mqreplay.recording_files import CHECKSUMS
+from mqreplay.machine.local_files import unreadable
 
-FILE = ".mqreplay.digests"
+DIGESTS_FILE = ".mqreplay.digests"
 CHECKSUM_BYTES = 32  # at its end: the SHA-256 of the rest
 STAMP = ["path", "bytes", "modified_ns", "changed_ns", "inode", "version"]
 KNOWN = pl.Schema(
@@ -69,7 +69,7 @@ class KnownDigests:
 
     def __init__(self, root: str, engine: Engine | None = None, digest: Hash = file_sha256) -> None:
         """Take the warehouse's folder ``root``, the ``engine`` for many files, and ``digest``, which hashes a file."""
-        self._path, self._engine, self._digest = joined(root, FILE), engine, digest
+        self._path, self._engine, self._digest = joined(root, DIGESTS_FILE), engine, digest
 
     def of_recordings(self, recordings: dict[str, RecordedFiles]) -> dict[str, RecordedFiles]:
         """Return the recordings with digests, compared with their SHA256SUMS (checksums.py); empty ``recordings``.
@@ -199,7 +199,9 @@ def _with_known(rows: pl.DataFrame, known: pl.DataFrame) -> pl.DataFrame:
     ]
     found = pl.concat(parts)
     is_large_unread = is_unread() & (pl.col("bytes") > MOST_UNREAD)
-    needed = ~is_of(NO_FILE) & ~(is_large_unread & ~pl.col("path").is_in(_listed(rows.filter(is_large_unread), rows)))
+    needed = ~is_of(UNREAD_KINDS) & ~(
+        is_large_unread & ~pl.col("path").is_in(_listed(rows.filter(is_large_unread), rows))
+    )
     return found.with_columns(
         sha256=pl.when(needed).then(pl.col("known_sha256").fill_null("")).otherwise(pl.lit("")),
         asked=needed & pl.col("known_sha256").is_null(),

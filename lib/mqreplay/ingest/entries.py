@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from itertools import repeat
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,31 +22,59 @@ from mqreplay.decode.consumer_offset import (
 from mqreplay.decode.delay_offset import decode_delay_offset
 from mqreplay.decode.message_request_mode import decode_message_request_mode
 from mqreplay.decode.pop_order import PopOrder, decode_pop_order
+from mqreplay.decode.recording.files import POLLED
 from mqreplay.decode.subscription_group import decode_subscription_group
 from mqreplay.decode.topics import decode_topics
-from mqreplay.recording_files import POLLED
 
-TOPIC_COLUMNS = (
-    "read_queue_nums",
-    "write_queue_nums",
-    "perm",
-    "topic_sys_flag",
-    "order",
-    "topic_filter_type",
-)
-GROUP_COLUMNS = (
-    "consume_enable",
-    "consume_from_min_enable",
-    "consume_broadcast_enable",
-    "retry_queue_nums",
-    "retry_max_times",
-    "group_broker_id",
-    "which_broker_when_consume_slowly",
-    "notify_consumer_ids_changed_enable",
-)
-MODE_COLUMNS = ("mode", "pop_share_queue_num")
-ORDER_COLUMNS = PopOrder._fields[3:]
-DELAY_COLUMNS = ("offset",)
+KEY_MARK = "@"  # between the parts of a key, which names of topics and groups cannot have
+
+
+@dataclass(frozen=True)
+class ConfigKind:
+    """A kind of file with a broker's configuration or state, compared entry by entry.
+
+    ``table`` has a row for each change of an entry. ``key`` are its columns that identify an entry, which the decoded
+    rows have as ``names``; ``columns`` are the others. ``decode`` returns the rows, or a table with ``rows`` and the
+    version of the data.
+    """
+
+    table: str
+    key: tuple[str, ...]
+    decode: Callable[[bytes], Any]
+    columns: tuple[str, ...]
+    names: tuple[str, ...] = ()
+
+
+CONFIGS = {
+    "topics": ConfigKind(
+        "silver.topic_config",
+        ("topic",),
+        decode_topics,
+        ("read_queue_nums", "write_queue_nums", "perm", "topic_sys_flag", "order", "topic_filter_type"),
+        names=("topic_name",),
+    ),
+    "subscription_groups": ConfigKind(
+        "silver.subscription_group",
+        ("consumer_group",),
+        decode_subscription_group,
+        (
+            *("consume_enable", "consume_from_min_enable", "consume_broadcast_enable", "retry_queue_nums"),
+            *("retry_max_times", "group_broker_id", "which_broker_when_consume_slowly"),
+            "notify_consumer_ids_changed_enable",
+        ),
+        names=("group_name",),
+    ),
+    "message_request_modes": ConfigKind(
+        "silver.message_request_mode",
+        ("topic", "consumer_group"),
+        decode_message_request_mode,
+        ("mode", "pop_share_queue_num"),
+    ),
+    "pop_orders": ConfigKind(
+        "silver.pop_order", ("topic", "consumer_group", "queue_id"), decode_pop_order, PopOrder._fields[3:]
+    ),
+    "delay_offset": ConfigKind("silver.delay_offset", ("delay_level",), decode_delay_offset, ("offset",)),
+}
 
 
 OffsetKey = tuple[str, str, str | None, int]  # topic, consumer group, broker name (a client's), queue id
@@ -171,42 +199,26 @@ def _client_offsets(data: bytes, file: SnapshotFile) -> Entries:
     return Entries(entries, [], None)
 
 
-def _topics(data: bytes, file: SnapshotFile) -> Entries:
-    got = decode_topics(data)
-    return Entries({t.topic_name: _payload(t, TOPIC_COLUMNS) for t in got.rows}, [], got.data_version.counter)
+def _config(data: bytes, file: SnapshotFile) -> Entries:
+    kind = CONFIGS[file.kind]
+    table = kind.decode(data)
+    rows, counter = (table.rows, table.data_version.counter) if hasattr(table, "rows") else (table, None)
+    names = kind.names or kind.key
+    entries: dict[object, object] = {
+        KEY_MARK.join(str(getattr(row, name)) for name in names): _payload(row, kind.columns) for row in rows
+    }
+    return Entries(entries, [], counter)
 
 
-def _subscription_groups(data: bytes, file: SnapshotFile) -> Entries:
-    got = decode_subscription_group(data)
-    return Entries({g.group_name: _payload(g, GROUP_COLUMNS) for g in got.rows}, [], got.data_version.counter)
+def _payload(row: object, columns: tuple[str, ...]) -> str:
+    return payload({name: _plain(getattr(row, name.removeprefix("group_"))) for name in columns})
 
 
-def _message_request_modes(data: bytes, file: SnapshotFile) -> Entries:
-    rows = decode_message_request_mode(data)
-    return Entries({f"{m.topic}@{m.consumer_group}": _payload(m, MODE_COLUMNS) for m in rows}, [], None)
-
-
-def _pop_orders(data: bytes, file: SnapshotFile) -> Entries:
-    rows = decode_pop_order(data)
-    return Entries({f"{o.topic}@{o.consumer_group}@{o.queue_id}": _order_payload(o) for o in rows}, [], None)
-
-
-def _delay_offsets(data: bytes, file: SnapshotFile) -> Entries:
-    got = decode_delay_offset(data)
-    entries: dict[object, object] = {str(row.delay_level): _payload(row, DELAY_COLUMNS) for row in got.rows}
-    return Entries(entries, [], got.data_version.counter)
-
-
-def _order_payload(order: PopOrder) -> str:
-    values = {name: getattr(order, name) for name in ORDER_COLUMNS}
-    for name in ("offset_next_visible_time", "offset_consumed_count"):
-        pairs = values[name]
-        values[name] = None if pairs is None else [pair._asdict() for pair in pairs]
-    return payload(values)
-
-
-def _payload(config: object, columns: tuple[str, ...]) -> str:
-    return payload({name: getattr(config, name.removeprefix("group_")) for name in columns})
+def _plain(value: object) -> object:
+    """Return a value for JSON: named tuples in a list as dicts."""
+    if not isinstance(value, list | tuple):
+        return value
+    return [each._asdict() if hasattr(each, "_asdict") else each for each in value]
 
 
 def payload(values: Mapping[str, object]) -> str:
@@ -217,9 +229,5 @@ def payload(values: Mapping[str, object]) -> str:
 DECODERS: dict[str, Callable[[bytes, SnapshotFile], Entries]] = {
     "consumer_offset": _consumer_offset,
     "client_offsets": _client_offsets,
-    "topics": _topics,
-    "subscription_groups": _subscription_groups,
-    "message_request_modes": _message_request_modes,
-    "pop_orders": _pop_orders,
-    "delay_offset": _delay_offsets,
+    **dict.fromkeys(CONFIGS, _config),
 }

@@ -23,7 +23,7 @@ from typing import BinaryIO
 from isal import isal_zlib
 from isal.igzip_lib import IsalError
 
-from mqreplay.errors import DecodeError
+from mqreplay.words.errors import DecodeError
 
 MAGIC = b"\x1f\x8b"
 CHUNK = 1024 * 1024  # uncompressed bytes per piece
@@ -34,7 +34,7 @@ GZIP = 31  # wbits: zlib then reads the header and checks CRC and length
 NEAR = 4  # the lengths may differ by this fraction (1/n),
 NEAR_BYTES = 64 * 1024  # and by this number of bytes
 HEADER = 10  # bytes of a member's header, before the file's name
-NAMED = 8  # the flag of a header with the file's name, which ends with a zero byte
+NAME_FLAG = 8  # the flag of a header with the file's name, which ends with a zero byte
 SHORTEST = 18  # bytes of a member: header, trailer, and no data
 MOST_HEADERS = 100  # possible headers of members that are tried
 ENOUGH = 16 * 1024 * 1024  # bytes; data that decompresses this far without an error is a member
@@ -100,7 +100,7 @@ def check(stream: BinaryIO) -> Checked:
     (Checked(size=27, truncated=False), Checked(size=18, truncated=True))
     >>> check(io.BytesIO(whole[:-1] + b"!"))
     Traceback (most recent call last):
-    mqreplay.errors.DecodeError: damaged_gzip: the compressed stream is damaged: incorrect length check
+    mqreplay.words.errors.DecodeError: damaged_gzip: the compressed stream is damaged: incorrect length check
     """
     members = _Members(stream, by_zlib=False)
     with suppress(zlib.error, EOFError):
@@ -140,7 +140,7 @@ def _is_usual(data: bytes) -> bool:
     """Return whether a member has a header without checksum and with at most the file's name."""
     if data[:3] != MAGIC + b"\x08" or len(data) < HEADER:
         return False
-    return data[3] == 0 or (data[3] == NAMED and data.find(0, HEADER) >= 0)
+    return data[3] == 0 or (data[3] == NAME_FLAG and data.find(0, HEADER) >= 0)
 
 
 def _damaged(detail: str) -> DecodeError:

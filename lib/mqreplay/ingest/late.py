@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from mqreplay.decode.recording.files import POLLED, SNAPSHOT_FILES
 from mqreplay.ingest.manifest import IN_TABLES, LEDGER, Place
 from mqreplay.ingest.opening import is_file
 from mqreplay.ingest.polled import NEAR_MS
@@ -20,9 +21,8 @@ from mqreplay.ingest.recorded_files import RecordedFiles, listed
 from mqreplay.ingest.snapshot_rows import instant
 from mqreplay.lake.row_filter import RowFilter
 from mqreplay.lake.warehouse import Warehouse
-from mqreplay.recording_files import POLLED, SNAPSHOTS
 
-FILES, QUARANTINE = "bronze.source_file", "bronze.quarantine"
+FILE_TABLE, QUARANTINE_TABLE = "bronze.source_file", "bronze.quarantine"
 NEVER = 2**63 - 1  # ms
 FAMILY_MS = {"source_name": pl.String(), "file_name": pl.String(), "new_ms": pl.Int64()}
 Reach = tuple[int, int]  # epoch ms of the first and the last line of a file
@@ -65,7 +65,7 @@ def snapshots_of(files: pl.DataFrame) -> pl.DataFrame:
 def source_spans(warehouse: Warehouse, cluster: str, changed: pl.DataFrame) -> dict[str, SourceSpan]:
     """Return the time span to read for each source of the ``changed`` snapshots (see snapshots_of)."""
     firsts = _firsts(changed)
-    if not warehouse.exists(FILES):
+    if not warehouse.exists(FILE_TABLE):
         return {source: SourceSpan(since) for source, since in firsts.items()}
     firsts, polled = _with_polled(warehouse, cluster, changed, firsts)
     families = changed.group_by("source_name", pl.col("file_name").str.strip_suffix(".bak")).agg(pl.col("ts_ms").max())
@@ -103,7 +103,7 @@ def _with_polled(
 def _reaches(warehouse: Warehouse, cluster: str, sources: Iterable[str]) -> dict[str, list[Reach]]:
     """Return by source the time span of each file of polled offsets in the tables."""
     is_polled = pl.any_horizontal(pl.col("path").str.ends_with(f"/{name}") for name in POLLED)
-    polled = warehouse.read(FILES, RowFilter(cluster)).filter(is_polled & pl.col("status").is_in(IN_TABLES))
+    polled = warehouse.read(FILE_TABLE, RowFilter(cluster)).filter(is_polled & pl.col("status").is_in(IN_TABLES))
     asked = polled.with_columns(**_of_path()).filter(pl.col("source_name").is_in(sorted(sources)))
     reaches: dict[str, list[Reach]] = {}
     for source, *reach in asked.select("source_name", "ts_ms", pl.col("last_ts").dt.epoch("ms")).collect().iter_rows():
@@ -128,7 +128,7 @@ def _since(first_ms: int, reaches: Collection[Reach], *, is_copy: bool) -> int:
 
 def orphan_keys(warehouse: Warehouse, cluster: str) -> pl.LazyFrame:
     """Return source_name, topic (the key) and ts_ms of invalid keys in snapshots."""
-    rows = warehouse.read(QUARANTINE, RowFilter(cluster)).filter(pl.col("code") == "orphan_key")
+    rows = warehouse.read(QUARANTINE_TABLE, RowFilter(cluster)).filter(pl.col("code") == "orphan_key")
     return rows.select(**_of_path(), topic=pl.col("detail_key")).select("source_name", "topic", "ts_ms")
 
 
@@ -152,7 +152,7 @@ def too_late(new: pl.DataFrame, again: RecordedFiles) -> set[Place]:
 
 def read_again(warehouse: Warehouse, cluster: str, found: dict[str, SourceSpan], but: pl.DataFrame) -> RecordedFiles:
     """Return the snapshots in the tables within these time spans, except those in the places ``but``."""
-    if not warehouse.exists(FILES):
+    if not warehouse.exists(FILE_TABLE):
         return RecordedFiles()
     known = _snapshots(warehouse, cluster, min(s.since_ms for s in found.values()))
     inside = within(found, pl.col("ts_ms")) & pl.col("status").is_in(IN_TABLES)
@@ -165,8 +165,8 @@ def copies_elsewhere(
     warehouse: Warehouse, cluster: str, recordings: Sequence[str], files: pl.DataFrame
 ) -> pl.DataFrame:
     """Return the snapshots (LEDGER) of these recordings that have the path and SHA-256 of one of ``files``."""
-    mine = pl.col("kind").is_in(SNAPSHOTS) & pl.col("recording").is_in(list(recordings))
-    known = warehouse.read(FILES, RowFilter(cluster)).filter(mine)
+    mine = pl.col("kind").is_in(SNAPSHOT_FILES) & pl.col("recording").is_in(list(recordings))
+    known = warehouse.read(FILE_TABLE, RowFilter(cluster)).filter(mine)
     return known.join(files.lazy(), on=["path", "sha256"], how="semi").select(LEDGER.names()).collect().cast(LEDGER)
 
 
@@ -176,7 +176,7 @@ def _firsts(files: pl.DataFrame) -> dict[str, int]:
 
 def _snapshots(warehouse: Warehouse, cluster: str, since_ms: int) -> pl.LazyFrame:
     """Return the ledger's snapshots from then on, with source_name, file_name and ts_ms of their paths."""
-    files = warehouse.read(FILES, RowFilter(cluster)).filter(pl.col("kind").is_in(SNAPSHOTS))
+    files = warehouse.read(FILE_TABLE, RowFilter(cluster)).filter(pl.col("kind").is_in(SNAPSHOT_FILES))
     return files.filter(pl.col("last_ts") >= instant(since_ms * 1000)).with_columns(**_of_path())
 
 

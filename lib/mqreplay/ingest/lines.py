@@ -6,7 +6,6 @@ line, a truncated one its lines up to the last complete one (gzip_stream.py).
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import io
 import sys
@@ -17,19 +16,17 @@ from functools import partial
 from io import BufferedReader
 from typing import NamedTuple
 
-from mqreplay.errors import DecodeError
 from mqreplay.ingest.gzip_stream import MAGIC, check, inflate, not_gzip
 from mqreplay.ingest.opening import open_recorded, read_recorded
-from mqreplay.lake.files import FileTooLarge
-from mqreplay.local_files import unreadable
+from mqreplay.lake.store_protocol import FileTooLarge
+from mqreplay.machine.local_files import unreadable
+from mqreplay.words.errors import DecodeError
 
-# Errors of this machine while it opens or reads a file: the file may be in order.
-OF_MACHINE = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)
 LONGEST_LINE = 16 * 1024 * 1024  # bytes; a longer line is not a record, and must not fill the memory
 MOST_CONTAINERS = 500_000  # objects and lists of a line; each takes some 200 bytes once it is decoded
 CHUNK = 1024 * 1024  # bytes read at once
 BLOCK = 4 * CHUNK  # bytes of lines per block; polars is a fifth slower with blocks of 1 MiB
-KEPT = 4096  # bytes of a refused line that go to quarantine
+KEPT_OF_LINE = 4096  # bytes of a refused line that go to quarantine
 LONGEST_REASON = 1_000  # characters; some name a field, which may be as long as its line
 KEPT_OF_FILE = 1024 * 1024  # bytes of all refused lines of a file that go to quarantine
 ALIKE = 1_000  # distinct refused lines of a file that are kept: millions of bad lines mostly repeat
@@ -182,7 +179,7 @@ class LineReader:
 
     def refuse(self, number: int, code: str, reason: str, line: bytes) -> None:
         """Refuse a line."""
-        self.refused.append(Refused(number, code, reason[:LONGEST_REASON], line[:KEPT]))
+        self.refused.append(Refused(number, code, reason[:LONGEST_REASON], line[:KEPT_OF_LINE]))
 
     def _blocks_of(self, stream: BufferedReader, size: int) -> Iterator[Block]:
         if not is_gzip(self.path, stream.peek(len(MAGIC))[: len(MAGIC)]):

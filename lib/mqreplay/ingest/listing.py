@@ -12,20 +12,22 @@ import sys
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Final
 
 import polars as pl
 
+from mqreplay.decode.recording.files import CHECKSUMS, classify
 from mqreplay.engines.engine import Engine
-from mqreplay.errors import InputError
 from mqreplay.ingest.recorded_files import RecordedFiles, before, by_path
 from mqreplay.ingest.recording import NOT_READ, RecordedFile
-from mqreplay.ingest.store_walk import list_folder, list_recording
-from mqreplay.ingest.walk import Walk
+from mqreplay.ingest.walk import Walk, list_folder, list_recording
 from mqreplay.lake.files import is_remote
 from mqreplay.lake.local_folder import folder
-from mqreplay.local_files import escaped
-from mqreplay.recording_files import CHECKSUMS
+from mqreplay.machine.local_files import escaped
+from mqreplay.words.errors import InputError
 
+DEEPEST: Final = 3  # folders between a folder of recordings and a recording
+RECORDINGS_NAMED: Final = 5  # recordings in an error
 FILES_HERE = 20_000  # files that this process lists in half a second
 # What to do if there is no recording.
 MAKE_ONE = (
@@ -51,12 +53,33 @@ class Listing:
             return
         if not len(self.files):
             raise InputError(f"recording {self.folder} has no files; {MAKE_ONE}")
+        if inside := recordings_inside(self.files.rows["path"]):
+            count = f"{len(inside)} recordings" if len(inside) > 1 else "a recording"
+            folders = " ".join(shlex.quote(f"{self.folder.rstrip('/')}/{name}") for name in inside[:RECORDINGS_NAMED])
+            more = f" and {len(inside) - RECORDINGS_NAMED} more" if len(inside) > RECORDINGS_NAMED else ""
+            raise InputError(f"{self.folder} is not a recording: it has {count} inside; give {folders}{more}")
         what = f"none of its {len(self.files):,} files is" if len(self.files) > 1 else "its only file is not"
         copied = "Copy it to this machine, and make" if is_remote(self.recording) else "Make"
         raise InputError(
             f"{self.folder} is not a recording: {what} a part of one. "
             f"{copied} a recording from it: mqreplay import {shlex.quote(self.folder)} --out RECORDING"
         )
+
+
+def recordings_inside(paths: Iterable[str]) -> list[str]:
+    """Return the inner folders that are recordings by the files in them, sorted.
+
+    >>> recordings_inside(["README.md", "a/pull_log.jsonl.gz", "a/notes.txt", "b/2026/brokers.json"])
+    ['a', 'b/2026']
+    """
+    folders: set[str] = set()
+    for path in paths:
+        parts = path.split("/")
+        inner = range(1, min(len(parts), DEEPEST + 1))
+        known = (depth for depth in inner if classify("/".join(parts[depth:]))[0] not in {*NOT_READ, CHECKSUMS})
+        if (depth := next(known, None)) is not None:
+            folders.add("/".join(parts[:depth]))
+    return sorted(folders)
 
 
 def begin_listings(folders: Iterable[str], follow_links: bool = False, files_here: int = FILES_HERE) -> list[Listing]:

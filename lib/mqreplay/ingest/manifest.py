@@ -23,8 +23,8 @@ from typing import Any
 
 import polars as pl
 
-from mqreplay.ingest.recording import NO_FILE, NOT_READ, Digested, RecordedFile
-from mqreplay.recording_files import RECORD_TABLES, SNAPSHOTS
+from mqreplay.decode.recording.files import RECORD_TABLES, SNAPSHOT_FILES
+from mqreplay.ingest.recording import NOT_READ, UNREAD_KINDS, Digested, RecordedFile
 
 DIGEST_CHARS = 32  # silver rows carry the first 128 bits of a file's SHA-256
 IN_TABLES = ("read", "refused", "superseded")  # statuses of a file that represents its content
@@ -66,7 +66,7 @@ class KnownFile:
     def file(self) -> RecordedFile:
         """Return the file as in a listing."""
         parts = self.path.split("/")
-        source, ts = (parts[1], int(parts[2])) if self.kind in SNAPSHOTS else (None, None)
+        source, ts = (parts[1], int(parts[2])) if self.kind in SNAPSHOT_FILES else (None, None)
         return RecordedFile(self.recording, self.path, self.kind, self.bytes, source, ts)
 
 
@@ -155,7 +155,7 @@ def plan(
     for file, sha256 in found:
         old, entry = by_place.get((file.recording, file.path)), NewFile(file, sha256)
         if file.kind in NOT_READ:
-            grown = file.kind not in NO_FILE and old is not None and old.bytes != file.bytes
+            grown = file.kind not in UNREAD_KINDS and old is not None and old.bytes != file.bytes
             if old is None or grown or (old.status, old.kind, old.sha256) != ("not_read", file.kind, sha256):
                 made.not_read.append(entry)
         elif sha256:
@@ -170,7 +170,7 @@ def plan(
         lost = in_tables[content]
         if lost.kind in RECORD_TABLES:
             made.gone[lost.kind].add(lost.digest)
-        elif lost.kind in SNAPSHOTS:
+        elif lost.kind in SNAPSHOT_FILES:
             made.gone_snapshots.append(lost)
     _bring_back(made, holders, in_tables, lambda k: k.place in readable or is_there(k))
     made.new.sort(key=lambda n: n.place)
@@ -203,7 +203,7 @@ def _standing(
 def _content(file: RecordedFile, sha256: str) -> Content:
     if file.kind in RECORD_TABLES:
         return file.kind, sha256
-    if file.kind in SNAPSHOTS:
+    if file.kind in SNAPSHOT_FILES:
         return file.kind, file.path, sha256
     return file.kind, file.recording, file.path, sha256
 

@@ -15,11 +15,11 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from mqreplay.core.java import LONG_MAX
 from mqreplay.decode.consumer_offset import ConsumerOffsets
-from mqreplay.decode.fastjson_text import LONG_MAX
 from mqreplay.decode.offset_lines import counter_beside, table_bounds, table_lines
 from mqreplay.decode.text import MAX_BYTES
-from mqreplay.errors import DecodeError
+from mqreplay.words.errors import DecodeError
 
 Bytes = NDArray[np.uint8]
 Places = NDArray[np.intp]
@@ -27,7 +27,7 @@ Numbers = NDArray[np.int64]
 Rows = NDArray[np.int32]  # rows of the table in the order written
 
 COMMA, LINE_END, COLON, MINUS, ZERO = (np.uint8(ord(sign)) for sign in ",\n:-0")
-AT_ONCE = 100_000  # numbers; each takes some 200 bytes while it is read
+NUMBERS_AT_ONCE = 100_000  # numbers; each takes some 200 bytes while it is read
 DIGITS: Final = 19  # characters of the longest signed 64-bit number
 _BACK: Final = np.arange(-DIGITS, 0)
 _POWERS: Final = np.array([10**power for power in reversed(range(DIGITS))], np.uint64)
@@ -173,8 +173,11 @@ def numbers(raw: Bytes, starts: Places, ends: Places) -> Numbers | None:
     """
     if not len(starts):
         return np.empty(0, np.int64)
-    if len(starts) > AT_ONCE:
-        parts = [numbers(raw, starts[i : i + AT_ONCE], ends[i : i + AT_ONCE]) for i in range(0, len(starts), AT_ONCE)]
+    if len(starts) > NUMBERS_AT_ONCE:
+        parts = [
+            numbers(raw, starts[i : i + NUMBERS_AT_ONCE], ends[i : i + NUMBERS_AT_ONCE])
+            for i in range(0, len(starts), NUMBERS_AT_ONCE)
+        ]
         read = [part for part in parts if part is not None]
         return np.concatenate(read) if len(read) == len(parts) else None
     if (starts >= ends).any():

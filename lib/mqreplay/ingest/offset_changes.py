@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from mqreplay.ingest.diffs import Source
 from mqreplay.ingest.entries import Keys, Moves
-from mqreplay.ingest.snapshot_file_rows import Row
+from mqreplay.ingest.snapshot_rows import Row
 
 BATCH_ROWS = 50_000  # changed offsets per batch of a few megabytes
-OF_KEY = ("topic", "consumer_group", "broker_name", "queue_id")  # in the order of OffsetKey
-OF_MOVES = {"from_ts": "from_ts", "to_ts": "ts", "source_digest": "digest"}  # column: field of Moves
+OFFSET_KEY = ("topic", "consumer_group", "broker_name", "queue_id")  # in the order of OffsetKey
+MOVE_FIELDS = {"from_ts": "from_ts", "to_ts": "ts", "source_digest": "digest"}  # column: field of Moves
 
 
 def change_batches(
@@ -78,14 +78,14 @@ class _Columns:
             same[name] = source.broker_name
         if name in same:
             return pa.repeat(pa.scalar(same[name], type=kind), len(entry))
-        if name in OF_KEY:
+        if name in OFFSET_KEY:
             return self._of_key(name, kind).take(pa.array(entry))
         if name == "previous_offset":
             return _offsets(moves, kind, lambda m: m.previous, lambda m: m.came)
         if name == "new_offset":
             return _offsets(moves, kind, lambda m: m.new, lambda m: m.gone)
-        if name in OF_MOVES:
-            values = [getattr(m, OF_MOVES[name]) for m in moves]
+        if name in MOVE_FIELDS:
+            values = [getattr(m, MOVE_FIELDS[name]) for m in moves]
             if pa.types.is_timestamp(kind):
                 values = [None if v is None else v * 1000 for v in values]
             return pa.array(values, type=kind).take(pa.array(np.repeat(np.arange(len(moves)), lengths)))
@@ -95,7 +95,7 @@ class _Columns:
         """Return one part of every key; rebuilt only after new keys."""
         known = self._of_keys.get((name, kind))
         if known is None or len(known) < len(self._keys):
-            part = OF_KEY.index(name)
+            part = OFFSET_KEY.index(name)
             known = pa.array([key[part] for key in self._keys.keys], type=kind)
             self._of_keys[name, kind] = known
         return known

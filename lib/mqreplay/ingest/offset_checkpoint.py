@@ -14,9 +14,9 @@ import polars as pl
 from mqreplay.lake.row_filter import RowFilter
 from mqreplay.lake.warehouse import Warehouse
 
-TABLE, CHANGES = "silver.offset_checkpoint", "silver.offset_change"
+CHECKPOINT, OFFSET_CHANGES = "silver.offset_checkpoint", "silver.offset_change"
 CHAIN = ["source_name", "topic", "consumer_group", "broker_name", "queue_id"]
-PLACE = ["cluster", "broker_id", "client_id"]  # columns of a source
+OFFSET_SOURCE = ["cluster", "broker_id", "client_id"]  # columns of a source
 
 
 class OffsetCheckpoint:
@@ -25,7 +25,7 @@ class OffsetCheckpoint:
     def __init__(self, warehouse: Warehouse, cluster: str) -> None:
         """Read which days are stored."""
         self._warehouse, self._cluster = warehouse, cluster
-        kept = warehouse.read(TABLE, RowFilter(cluster)).select("day").unique().collect()
+        kept = warehouse.read(CHECKPOINT, RowFilter(cluster)).select("day").unique().collect()
         self._days: set[dt.date] = set(kept["day"])
 
     def keep(self, day: dt.date) -> None:
@@ -35,21 +35,21 @@ class OffsetCheckpoint:
         if not any(kept < day for kept in self._days) and self._before(day).limit(1).collect().is_empty():
             return
         rows = self.last_before(day).with_columns(day=pl.lit(day)).collect(engine="streaming")
-        self._warehouse.replace_rows(TABLE, rows, None)
+        self._warehouse.replace_rows(CHECKPOINT, rows, None)
         self._days.add(day)
 
     def forget(self, after: dt.date, until: dt.date) -> None:
         """Remove the offsets of days after the first up to the second day: the changes before them will differ."""
         wrong = frozenset(kept for kept in self._days if after < kept <= until)
         if wrong:
-            self._warehouse.replace_rows(TABLE, [], RowFilter(self._cluster, wrong))
+            self._warehouse.replace_rows(CHECKPOINT, [], RowFilter(self._cluster, wrong))
             self._days -= wrong
 
     def last_before(self, day: dt.date) -> pl.LazyFrame:
         """Return the last row of silver.offset_change of each offset before the day, without its day and file."""
         changes = self._before(day)
         last = pl.col("previous_offset", "new_offset", "from_ts").max_by("to_ts")
-        return changes.group_by(*CHAIN, *PLACE).agg(last, pl.col("to_ts").max())
+        return changes.group_by(*CHAIN, *OFFSET_SOURCE).agg(last, pl.col("to_ts").max())
 
     def from_day(self, day: dt.date) -> pl.LazyFrame:
         """Return rows of silver.offset_change from the day on, and the last earlier row of each offset.
@@ -58,9 +58,9 @@ class OffsetCheckpoint:
         """
         kept = max((kept for kept in self._days if kept <= day), default=None)
         if kept is None:
-            return self._rows(CHANGES, dt.date.min, dt.date.max)
-        before = self._rows(TABLE, kept, kept).with_columns(day=pl.col("to_ts").dt.date())
-        return pl.concat([self._rows(CHANGES, kept, dt.date.max), before], how="diagonal")
+            return self._rows(OFFSET_CHANGES, dt.date.min, dt.date.max)
+        before = self._rows(CHECKPOINT, kept, kept).with_columns(day=pl.col("to_ts").dt.date())
+        return pl.concat([self._rows(OFFSET_CHANGES, kept, dt.date.max), before], how="diagonal")
 
     def _before(self, day: dt.date) -> pl.LazyFrame:
         return self.from_day(day).filter(pl.col("day") < day)

@@ -9,13 +9,9 @@ import os
 from io import BufferedReader
 from typing import cast
 
-from mqreplay.lake.files import FileTooLarge, files_of, is_remote
-from mqreplay.local_files import open_regular
-
-NOT_REGULAR = "it is a pipe, socket, device or folder, not a file"
-OUTSIDE = "a link leads out of the recording"
-# A pipe without a writer must not block, and a terminal must not become the controlling one.
-_FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+from mqreplay.lake.files import files_of, is_remote
+from mqreplay.lake.store_protocol import FileTooLarge
+from mqreplay.machine.local_files import open_regular
 
 
 def open_recorded(path: str, root: str | None) -> BufferedReader:

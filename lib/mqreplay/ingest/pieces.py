@@ -12,14 +12,13 @@ import sys
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
-from mqreplay.errors import DecodeError
 from mqreplay.ingest.diffs import Source
 from mqreplay.ingest.entries import SnapshotFile, decode
+from mqreplay.ingest.snapshot_rows import Row
+from mqreplay.words.errors import DecodeError
 
 LEAD = 20  # files of a family that a piece goes back at most; torn files are rare
-Row = dict[str, Any]
 
 
 @dataclass(frozen=True)

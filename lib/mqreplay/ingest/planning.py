@@ -13,13 +13,13 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
+from mqreplay.decode.recording.files import RECORD_TABLES, SNAPSHOT_FILES
 from mqreplay.ingest.manifest import IN_TABLES, LEDGER, KnownFile, NewFile, known_file, plan
-from mqreplay.ingest.recorded_files import BATCH, FILES, RecordedFiles, by_path, in_ranges, is_of, is_unread
-from mqreplay.ingest.recording import NO_FILE
-from mqreplay.recording_files import RECORD_TABLES, SNAPSHOTS
+from mqreplay.ingest.recorded_files import BATCH, FILE_SCHEMA, RecordedFiles, by_path, in_ranges, is_of, is_unread
+from mqreplay.ingest.recording import UNREAD_KINDS
 
 MOVED_SHARE = 0.5  # share of a recording's files that are unchanged in another folder: then the recording was moved
-PLACE = ["recording", "path"]
+FILE_KEY = ["recording", "path"]
 
 
 @dataclass
@@ -69,7 +69,7 @@ def plan_files(
     """Return the plan that makes the tables equal to ``found``; see `plan`. ``known`` has the columns LEDGER."""
     made = Work(seen=len(found))
     closed = [file.full_path for file, _ in found.of_kinds(["folder"])]
-    snapshots, duplicates, not_read = [FILES.to_frame()], [FILES.to_frame()], [FILES.to_frame()]
+    snapshots, duplicates, not_read = [FILE_SCHEMA.to_frame()], [FILE_SCHEMA.to_frame()], [FILE_SCHEMA.to_frame()]
     for some, rows in _parts(found.rows, known):
         fresh, files = _fresh(some, rows)
         snapshots.append(fresh)
@@ -81,8 +81,8 @@ def plan_files(
             is_there=is_there,
             closed=closed,
         )
-        made.new += [n for n in part.new if n.file.kind not in SNAPSHOTS]
-        snapshots.append(_columns(n for n in part.new if n.file.kind in SNAPSHOTS))
+        made.new += [n for n in part.new if n.file.kind not in SNAPSHOT_FILES]
+        snapshots.append(_columns(n for n in part.new if n.file.kind in SNAPSHOT_FILES))
         duplicates.append(_columns(part.duplicates))
         not_read.append(_columns(part.not_read))
         made.unreadable += part.unreadable
@@ -115,7 +115,7 @@ def _parts(found: pl.DataFrame, known: pl.DataFrame) -> Iterator[tuple[pl.DataFr
 
 def _fresh(files: pl.DataFrame, rows: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Return the snapshots whose path is in no other recording and not in the ledger, which are new, and the others."""
-    is_alone = is_of(SNAPSHOTS) & (pl.col("sha256") != "") & pl.col("path").is_unique()
+    is_alone = is_of(SNAPSHOT_FILES) & (pl.col("sha256") != "") & pl.col("path").is_unique()
     marked = files.with_columns(fresh=is_alone & ~pl.col("path").is_in(rows["path"].implode()))
     return marked.filter("fresh").drop("fresh"), marked.filter(~pl.col("fresh")).drop("fresh")
 
@@ -124,14 +124,14 @@ def _changed(files: pl.DataFrame, rows: pl.DataFrame) -> tuple[pl.DataFrame, pl.
     """Return the files and rows of all paths at which a file is not as in the ledger."""
     if not rows.height or not files.height:
         return files, rows
-    ledger = rows.select(*PLACE, "status", "sha256", of_kind="kind", of_bytes="bytes")
-    pairs = files.select(*PLACE, "kind", "bytes", "sha256").join(ledger, on=[*PLACE, "sha256"])
+    ledger = rows.select(*FILE_KEY, "status", "sha256", of_kind="kind", of_bytes="bytes")
+    pairs = files.select(*FILE_KEY, "kind", "bytes", "sha256").join(ledger, on=[*FILE_KEY, "sha256"])
     is_read = (pl.col("sha256") != "") & _is(pl.col("status"), IN_TABLES) & ~is_unread()
-    has_size = is_of(NO_FILE) | (pl.col("bytes") == pl.col("of_bytes"))
+    has_size = is_of(UNREAD_KINDS) | (pl.col("bytes") == pl.col("of_bytes"))
     is_noted = is_unread() & _is(pl.col("status"), ["not_read"]) & has_size
-    same = pairs.filter((pl.col("kind") == pl.col("of_kind")) & (is_read | is_noted)).select(PLACE)
+    same = pairs.filter((pl.col("kind") == pl.col("of_kind")) & (is_read | is_noted)).select(FILE_KEY)
     same = same.filter(pl.col("path").is_unique())  # of files of one path, one represents the content
-    changed = pl.concat([frame.join(same, on=PLACE, how="anti").select("path") for frame in (files, rows)]).unique()
+    changed = pl.concat([frame.join(same, on=FILE_KEY, how="anti").select("path") for frame in (files, rows)]).unique()
     return files.join(changed, on="path", how="semi"), rows.join(changed, on="path", how="semi")
 
 
@@ -141,8 +141,8 @@ def _is(column: pl.Expr, values: Iterable[str]) -> pl.Expr:
 
 def changed_snapshots(found: RecordedFiles, known: pl.DataFrame, requested: Collection[str]) -> pl.DataFrame:
     """Return path and sha256 of snapshots that are new in the ``requested`` recordings, or no longer there."""
-    now = found.rows.filter(is_of(SNAPSHOTS) & (pl.col("sha256") != "")).select("path", "sha256")
-    before = known.filter(is_of(SNAPSHOTS) & _is(pl.col("recording"), requested)).select("path", "sha256")
+    now = found.rows.filter(is_of(SNAPSHOT_FILES) & (pl.col("sha256") != "")).select("path", "sha256")
+    before = known.filter(is_of(SNAPSHOT_FILES) & _is(pl.col("recording"), requested)).select("path", "sha256")
     differing = [
         one.join(other, on=["path", "sha256"], how="anti")
         for pair in in_ranges(by_path(now), by_path(before))
@@ -156,7 +156,7 @@ def moved_recordings(
 ) -> dict[str, str]:
     """Return old folder -> new folder of moved recordings: ``vanished`` ones whose files are in a new folder."""
     gone = list(vanished)
-    listed = known.filter(_is(pl.col("recording"), gone) & is_of([*RECORD_TABLES, *SNAPSHOTS]))
+    listed = known.filter(_is(pl.col("recording"), gone) & is_of([*RECORD_TABLES, *SNAPSHOT_FILES]))
     if not listed.height:
         return {}
     count = dict(listed.group_by(pl.col("recording").cast(pl.String)).len().iter_rows())

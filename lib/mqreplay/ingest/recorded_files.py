@@ -8,11 +8,11 @@ from typing import Self
 
 import polars as pl
 
+from mqreplay.decode.recording.files import classify
 from mqreplay.ingest.recording import NOT_READ, Digested, RecordedFile
-from mqreplay.recording_files import classify
 
 # The fields of RecordedFile that do not follow from the path, and the SHA-256.
-FILES = pl.Schema(
+FILE_SCHEMA = pl.Schema(
     {
         "recording": pl.Categorical(),
         "path": pl.String(),
@@ -33,24 +33,24 @@ RANGE = 50_000  # rows of a range of paths
 
 
 class RecordedFiles:
-    """Files of recordings, with a SHA-256 if it is known. ``rows`` has the columns FILES."""
+    """Files of recordings, with a SHA-256 if it is known. ``rows`` has the columns FILE_SCHEMA."""
 
     def __init__(self, rows: pl.DataFrame | None = None) -> None:
-        self.rows = FILES.to_frame() if rows is None else rows
+        self.rows = FILE_SCHEMA.to_frame() if rows is None else rows
 
     @classmethod
     def of(cls, files: Iterable[Digested]) -> Self:
         """Return the files as columns, in order."""
-        rest, made = iter(files), [FILES.to_frame()]
+        rest, made = iter(files), [FILE_SCHEMA.to_frame()]
         while some := list(islice(rest, BATCH)):
-            made.append(pl.DataFrame([_row(file, sha256) for file, sha256 in some], FILES, orient="row"))
+            made.append(pl.DataFrame([_row(file, sha256) for file, sha256 in some], FILE_SCHEMA, orient="row"))
         return cls(pl.concat(made))
 
     def __len__(self) -> int:
         return self.rows.height
 
     def __iter__(self) -> Iterator[Digested]:
-        for row in self.rows.select(FILES.names()).iter_rows():
+        for row in self.rows.select(FILE_SCHEMA.names()).iter_rows():
             yield _file(row)
 
     @property
@@ -70,7 +70,7 @@ class RecordedFiles:
 
 def together(parts: Iterable[RecordedFiles]) -> RecordedFiles:
     """Return the files of all parts."""
-    return RecordedFiles(pl.concat([FILES.to_frame(), *(part.rows for part in parts)]))
+    return RecordedFiles(pl.concat([FILE_SCHEMA.to_frame(), *(part.rows for part in parts)]))
 
 
 def listed(rows: pl.DataFrame) -> RecordedFiles:
@@ -84,7 +84,7 @@ def listed(rows: pl.DataFrame) -> RecordedFiles:
         "trouble_code": pl.lit("unreadable"),
         "follow_links": pl.lit(False),
     }
-    return RecordedFiles(rows.with_columns(**missing).select(FILES.names()).cast(FILES))
+    return RecordedFiles(rows.with_columns(**missing).select(FILE_SCHEMA.names()).cast(FILE_SCHEMA))
 
 
 def is_of(kinds: Iterable[str]) -> pl.Expr:

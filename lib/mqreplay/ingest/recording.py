@@ -1,4 +1,4 @@
-"""A file of a recording, and the kinds that are not read (mqreplay.recording_files gives its kind).
+"""A file of a recording, and the kinds that are not read (mqreplay.decode.recording.files gives its kind).
 
 An entry that is not a readable file has a kind of NOT_READ, which gives the reason. A file SHA256SUMS protects the
 files that it lists (checksums.py).
@@ -7,6 +7,8 @@ files that it lists (checksums.py).
 from __future__ import annotations
 
 from dataclasses import dataclass
+
+from mqreplay.decode.kinds import FILE_KINDS, KINDS
 
 NOT_READ = {
     "log": "no decision uses log files directly; mqreplay import makes records of RocketMQ's logs",
@@ -22,7 +24,10 @@ NOT_READ = {
     "misnamed_folder": "it is a folder with the name of a file; rename or remove it, and run again",
 }
 # Kinds that are not opened: not files, or not at the path in the ledger.
-NO_FILE = frozenset({"bad_name", "folder", "special", "broken_link", "link_outside", "misnamed_folder"})
+UNREAD_KINDS = frozenset({"bad_name", "folder", "special", "broken_link", "link_outside", "misnamed_folder"})
+# Kinds of files whose times are from the recorder's clock, not a client's.
+RECORDER_KINDS = tuple(stem for stem, kind in FILE_KINDS.items() if kind.by_recorder)
+SNAPSHOT_KINDS = tuple(stem for stem in RECORDER_KINDS if stem not in KINDS)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
@@ -10,7 +10,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from mqreplay.decode.kinds import KINDS
-from mqreplay.ingest.arrow import batches
 from mqreplay.ingest.lines import LineReader, Refusals, Refused
 from mqreplay.ingest.plain_lines import PlainLines, as_batch
 from mqreplay.ingest.recording import RecordedFile
@@ -20,6 +19,8 @@ from mqreplay.settings import IngestSettings
 BLOCK_LINES = 20_000  # lines decoded together
 TASK_COST = 4_000_000  # cost of a task: it reads several small files, because each task has an overhead
 ONE_BY_ONE = 10  # cost of a byte of lines that are decoded one by one; a byte of plain lines costs 1
+RECORDS_PER_BATCH = 10_000  # keeps a batch of wide records in a few megabytes
+Convert = Callable[[object], object]
 
 
 @dataclass
@@ -124,3 +125,44 @@ def _rows(
         for name, column in renamed.items():
             row[column] = row.pop(name)
         yield row | {"record_id": record_id, "source_digest": digest}
+
+
+def batches(rows: Iterator[dict[str, object]], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """Yield record batches of at most RECORDS_PER_BATCH rows; missing columns are null."""
+    converters = [(f.name, f.type, _converter(f.type)) for f in schema]
+    while chunk := list(islice(rows, RECORDS_PER_BATCH)):
+        arrays = []
+        for name, kind, convert in converters:
+            values: Sequence[object] = [row.get(name) for row in chunk]
+            if convert is not None:
+                values = [None if v is None else convert(v) for v in values]
+            arrays.append(pa.array(values, type=kind))
+        yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _converter(kind: pa.DataType) -> Convert | None:
+    """Return a converter of decoded values to Arrow's input of this type; None if nothing is to convert."""
+    if pa.types.is_timestamp(kind):
+        return lambda ms: ms * 1000  # type: ignore[operator]
+    if pa.types.is_map(kind):
+        return lambda mapping: list(mapping.items())  # type: ignore[attr-defined]
+    if pa.types.is_list(kind):
+        inner = _converter(kind.value_type)
+        return None if inner is None else lambda values: [inner(v) for v in values]  # type: ignore[attr-defined]
+    if pa.types.is_struct(kind):
+        return _struct_converter(kind)
+    return None
+
+
+def _struct_converter(kind: pa.StructType) -> Convert | None:
+    """Return a converter of structs: tuples in field order, or mappings by field name."""
+    fields = [kind.field(i) for i in range(kind.num_fields)]
+    inner = [(f.name, _converter(f.type)) for f in fields]
+    if all(convert is None for _, convert in inner):
+        return None
+
+    def convert(value: object) -> object:
+        value_of = value.get if isinstance(value, dict) else dict(zip((n for n, _ in inner), value, strict=True)).get  # type: ignore[call-overload]
+        return {n: (v if c is None or v is None else c(v)) for n, c in inner for v in (value_of(n),)}
+
+    return convert

@@ -21,18 +21,18 @@ import polars as pl
 import pyarrow as pa
 
 from mqreplay.decode.kinds import KINDS
-from mqreplay.ingest.ledgers import FILES, QUARANTINE, of_places
+from mqreplay.decode.recording.files import SNAPSHOT_FILES
+from mqreplay.ingest.ledger import FILE_TABLE, QUARANTINE_TABLE, of_places
 from mqreplay.ingest.manifest import DIGEST_CHARS
-from mqreplay.ingest.offset_checkpoint import CHANGES, OffsetCheckpoint
+from mqreplay.ingest.offset_checkpoint import OFFSET_CHANGES, OffsetCheckpoint
 from mqreplay.ingest.recorded_files import is_of
-from mqreplay.ingest.recorder_kinds import BY_RECORDER
-from mqreplay.lake.kept_days import TABLE, first_days
+from mqreplay.ingest.recording import RECORDER_KINDS
+from mqreplay.lake.result_cache import RETENTION, first_days
 from mqreplay.lake.row_filter import RowFilter
 from mqreplay.lake.table_writer import as_table
-from mqreplay.lake.warehouse import Warehouse
-from mqreplay.recording_files import SNAPSHOTS
+from mqreplay.lake.warehouse import BATCH_ROWS, Warehouse
+from mqreplay.words.time_span import ONE_DAY
 
-DAY = dt.timedelta(days=1)
 SNAPSHOT = "silver.snapshot"
 DESCRIPTIONS = (
     "silver.topic_config",
@@ -43,11 +43,10 @@ DESCRIPTIONS = (
     "silver.broker",
 )  # rows are valid until the next one
 # The table whose rows of old days are removed, by kind of file.
-TABLES = {kind: record.table for kind, record in KINDS.items()} | {
-    "consumer_offset": CHANGES,
-    "client_offsets": CHANGES,
+RETAINED_TABLES = {kind: record.table for kind, record in KINDS.items()} | {
+    "consumer_offset": OFFSET_CHANGES,
+    "client_offsets": OFFSET_CHANGES,
 }
-BATCH_ROWS = 50_000
 
 
 class Retention:
@@ -80,7 +79,7 @@ class Retention:
         if changed:
             rows = [(self._cluster, layer, day) for layer, day in sorted(changed.items())]
             of_layers = pl.col("layer").is_in(sorted(changed))
-            self._warehouse.replace_rows(TABLE, rows, RowFilter(self._cluster, wanted=of_layers))
+            self._warehouse.replace_rows(RETENTION, rows, RowFilter(self._cluster, wanted=of_layers))
             self.first_days |= changed
         return counts
 
@@ -108,16 +107,16 @@ class Retention:
         if first is None:
             return files
         ts = pl.col("path").str.split("/").list.get(2, null_on_oob=True).cast(pl.Int64, strict=False)
-        is_removed = is_of(SNAPSHOTS) & (ts < int(_midnight(first).timestamp() * 1000))
+        is_removed = is_of(SNAPSHOT_FILES) & (ts < int(_midnight(first).timestamp() * 1000))
         return files.filter(~is_removed.fill_null(False))
 
     def _before(self, day: dt.date) -> RowFilter:
-        return RowFilter(self._cluster, between=(dt.date.min, day - DAY))
+        return RowFilter(self._cluster, between=(dt.date.min, day - ONE_DAY))
 
     def _old_rows(self, first: Mapping[str, dt.date]) -> dict[str, RowFilter]:
         old: dict[str, RowFilter] = {}
         for name, contract in self._warehouse.contracts.items():
-            if contract.has_day and contract.layer in first and name not in DESCRIPTIONS:
+            if contract.has_day_column and contract.layer in first and name not in DESCRIPTIONS:
                 old[name] = self._before(first[contract.layer])
         if "silver" in first:
             old |= self._old_records(first["silver"])
@@ -137,10 +136,10 @@ class Retention:
 
     def _of_slow_clocks(self, first: dt.date) -> list[str]:
         """Return files with rows of earlier days whose recordings began on a kept day, by the recorder's clock."""
-        files, midnight = self._warehouse.read(FILES, RowFilter(self._cluster)), _midnight(first)
+        files, midnight = self._warehouse.read(FILE_TABLE, RowFilter(self._cluster)), _midnight(first)
         early = pl.col("kind").is_in(list(KINDS)) & (pl.col("first_ts") < midnight)
         began = (
-            files.filter(pl.col("kind").is_in(list(BY_RECORDER))).group_by("recording").agg(pl.col("first_ts").min())
+            files.filter(pl.col("kind").is_in(list(RECORDER_KINDS))).group_by("recording").agg(pl.col("first_ts").min())
         )
         later = began.filter(pl.col("first_ts") >= midnight)
         digest = pl.col("sha256").str.head(DIGEST_CHARS)
@@ -156,18 +155,20 @@ class Retention:
         last = earlier.agg(pl.col("ts").max()).join(later.select("source_name", family).unique(), on=key, how="anti")
         kept = last.select(_snapshot_name(pl.col("family"))).collect(engine="streaming").to_series().to_list()
         is_kept = _snapshot_name(family).is_in(kept)
-        return RowFilter(self._cluster, between=(dt.date.min, first - DAY), wanted=~is_kept)
+        return RowFilter(self._cluster, between=(dt.date.min, first - ONE_DAY), wanted=~is_kept)
 
     def _old_files(self, first: dt.date) -> dict[str, RowFilter]:
         """Return the rows of snapshots of earlier days in the ledger, and the refused rows of files of these days."""
         is_old = pl.col("last_ts") < _midnight(first)
         # The settings of topics and groups stay, so the ledger keeps their files.
-        has_rows = (pl.col("rows_out") > 0) & ~pl.col("kind").is_in(list(TABLES))
-        snapshots = RowFilter(self._cluster, wanted=is_old & pl.col("kind").is_in(SNAPSHOTS) & ~has_rows)
-        files = self._warehouse.read(FILES, RowFilter(self._cluster, wanted=is_old & (pl.col("rows_quarantined") > 0)))
+        has_rows = (pl.col("rows_out") > 0) & ~pl.col("kind").is_in(list(RETAINED_TABLES))
+        snapshots = RowFilter(self._cluster, wanted=is_old & pl.col("kind").is_in(SNAPSHOT_FILES) & ~has_rows)
+        files = self._warehouse.read(
+            FILE_TABLE, RowFilter(self._cluster, wanted=is_old & (pl.col("rows_quarantined") > 0))
+        )
         places = files.select("recording", "path").collect().rows()
         refused = RowFilter(self._cluster, wanted=of_places(places) & (pl.col("code") != "orphan_key"))
-        return {FILES: snapshots, QUARANTINE: refused}
+        return {FILE_TABLE: snapshots, QUARANTINE_TABLE: refused}
 
     def _counts(self, old: Mapping[str, RowFilter]) -> dict[str, int]:
         found = {}
@@ -176,7 +177,7 @@ class Retention:
         return {name: count for name, count in found.items() if count}
 
     def _remove_silver(self, first: dt.date, old: Mapping[str, RowFilter]) -> None:
-        if CHANGES in old:
+        if OFFSET_CHANGES in old:
             OffsetCheckpoint(self._warehouse, self._cluster).keep(first)
         for name, rows in old.items():
             self._warehouse.commit_files(name, [], rows)
@@ -185,12 +186,12 @@ class Retention:
 
     def _count_expired(self, first: dt.date) -> None:
         """Write the number of removed rows of each file into the ledger."""
-        has_old = pl.col("kind").is_in(list(TABLES)) & (pl.col("first_ts") < _midnight(first))
+        has_old = pl.col("kind").is_in(list(RETAINED_TABLES)) & (pl.col("first_ts") < _midnight(first))
         is_slow = pl.col("sha256").str.head(DIGEST_CHARS).is_in(self._of_slow_clocks(first))
         of_old = has_old & (pl.col("status") == "read") & ~is_slow
         is_whole = pl.col("last_ts") < _midnight(first)
         file = pl.concat_str("kind", pl.lit(" "), pl.col("sha256").str.head(DIGEST_CHARS))
-        cut = self._warehouse.read(FILES, RowFilter(self._cluster, wanted=of_old & ~is_whole))
+        cut = self._warehouse.read(FILE_TABLE, RowFilter(self._cluster, wanted=of_old & ~is_whole))
         by_kind = cut.group_by("kind").agg(pl.col("sha256").str.head(DIGEST_CHARS)).collect()
         left = {
             f"{kind} {digest}": rows for kind, digests in by_kind.rows() for digest, rows in self._left(kind, digests)
@@ -198,15 +199,15 @@ class Retention:
         of_cut = file.replace_strict(left, default=0, return_dtype=pl.Int64) if left else pl.lit(0, pl.Int64)
         expired = pl.when(is_whole).then("rows_out").otherwise(pl.col("rows_out") - of_cut)
         changed = RowFilter(self._cluster, wanted=of_old & (expired != pl.col("rows_expired").fill_null(0)))
-        rows = self._warehouse.read(FILES, changed).with_columns(rows_expired=expired)
-        writer = self._warehouse.writer(FILES)
+        rows = self._warehouse.read(FILE_TABLE, changed).with_columns(rows_expired=expired)
+        writer = self._warehouse.writer(FILE_TABLE)
         # In batches: a million files must not be in memory at once.
         batches = _batches(rows.collect_batches(chunk_size=BATCH_ROWS), writer.schema)
-        self._warehouse.commit_files(FILES, writer.write(batches), changed)
+        self._warehouse.commit_files(FILE_TABLE, writer.write(batches), changed)
 
     def _left(self, kind: str, digests: Collection[str]) -> Iterator[tuple[str, int]]:
         """Yield the files of this kind that still have rows, with the number of lines with rows."""
-        table = TABLES[kind]
+        table = RETAINED_TABLES[kind]
         rows = self._warehouse.read(table, RowFilter(self._cluster, digests=frozenset(digests)))
         by_record = "record_id" in self._warehouse.contracts[table].arrow_schema.names
         count = pl.col("record_id").n_unique() if by_record else pl.len()
@@ -223,4 +224,4 @@ def _midnight(day: dt.date) -> dt.datetime:
 
 def _batches(frames: Iterable[pl.DataFrame], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     for frame in frames:
-        yield from as_table(frame, schema, FILES).to_batches()
+        yield from as_table(frame, schema, FILE_TABLE).to_batches()

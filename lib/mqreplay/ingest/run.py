@@ -11,13 +11,11 @@ from dataclasses import dataclass, replace
 
 import polars as pl
 
+from mqreplay.decode.recording.files import CHECKSUMS, RECORD_TABLES
 from mqreplay.engines.engine import Engine
-from mqreplay.errors import InputError
-from mqreplay.ingest.brokers import read_brokers
-from mqreplay.ingest.cluster_name import NAMING, cluster_name
+from mqreplay.ingest.brokers import NAMING, cluster_name, read_brokers
 from mqreplay.ingest.late import copies_elsewhere
-from mqreplay.ingest.ledger import Ledger
-from mqreplay.ingest.ledgers import BROKERS, FILES, OF_RECORDING, Ledgers, first_instant
+from mqreplay.ingest.ledger import BROKER_TABLE, FILE_TABLE, RECORDING_TABLES, Ledger, Ledgers, first_instant
 from mqreplay.ingest.manifest import LEDGER, NewFile, Place, known_file
 from mqreplay.ingest.opening import is_file, is_folder
 from mqreplay.ingest.planning import Work, changed_snapshots, moved_recordings, plan_files
@@ -26,12 +24,12 @@ from mqreplay.ingest.retention import Retention
 from mqreplay.ingest.snapshot_rounds import ROUND_FILES, ingest_snapshots
 from mqreplay.ingest.to_silver import Run, ingest_records
 from mqreplay.lake.journal import Journal
-from mqreplay.lake.remembered import Question, Remembered
+from mqreplay.lake.result_cache import CachedQuery, ResultCache
 from mqreplay.lake.row_filter import RowFilter
 from mqreplay.lake.ticker import Ticker
 from mqreplay.lake.warehouse import Warehouse
-from mqreplay.recording_files import CHECKSUMS, RECORD_TABLES
 from mqreplay.settings import IngestSettings
+from mqreplay.words.errors import InputError
 
 Progress = Callable[[str], None]
 Attempt = Callable[[str], AbstractContextManager[None]]
@@ -69,7 +67,7 @@ def ingest(
     """
     engine.expect(sum(files.size for files in recordings.values()))
     by_cluster: dict[str, list[RecordedFiles]] = {}
-    listed = [(name, recording) for name, recording in Remembered(warehouse).rows(known_recordings())]
+    listed = [(name, recording) for name, recording in ResultCache(warehouse).rows(known_recordings())]
     for folder in list(recordings):
         files = recordings.pop(folder)
         name = cluster or cluster_name(folder, [file for file, _ in files.of_kinds(NAMING)], listed, progress)
@@ -151,7 +149,7 @@ class _Ingest:
 
     def _known(self) -> pl.DataFrame:
         asked = known_files(self.cluster, [*self.folders, *self.vanished])
-        return self.retention.of_kept_days(Remembered(self.warehouse).frame(asked, LEDGER))
+        return self.retention.of_kept_days(ResultCache(self.warehouse).frame(asked, LEDGER))
 
     def _copies(self, known: pl.DataFrame) -> pl.DataFrame:
         """Return snapshots of other recordings that equal new or removed ones of these."""
@@ -237,43 +235,43 @@ def _plan_text(work: Work, moved: Mapping[str, str]) -> str:
 def _rename_recordings(warehouse: Warehouse, cluster: str, moved: Mapping[str, str]) -> None:
     """Write the new folder's name into the rows of moved recordings."""
     replaced = RowFilter(cluster, wanted=pl.col("recording").is_in(sorted({*moved, *moved.values()})))
-    for table in OF_RECORDING:
+    for table in RECORDING_TABLES:
         if warehouse.exists(table):
             rows = warehouse.read(table, replaced).with_columns(pl.col("recording").replace(moved))
             warehouse.replace_rows(table, rows.collect(), replaced)
 
 
-def known_recordings() -> Question:
+def known_recordings() -> CachedQuery:
     """Return the (cluster, recording) pairs of bronze.source_file."""
 
     def read(warehouse: Warehouse) -> list[tuple[str, str]]:
-        return warehouse.read(FILES).select("cluster", "recording").unique().collect().rows()
+        return warehouse.read(FILE_TABLE).select("cluster", "recording").unique().collect().rows()
 
-    return Question("recordings", read)
+    return CachedQuery("recordings", read)
 
 
-def known_files(cluster: str, recordings: Iterable[str]) -> Question:
+def known_files(cluster: str, recordings: Iterable[str]) -> CachedQuery:
     """Return rows of bronze.source_file for planning: files of these recordings, and all JSONL files."""
     mine = sorted(recordings)
 
     def read(warehouse: Warehouse) -> pl.DataFrame:
         needed = pl.col("recording").is_in(mine) | pl.col("kind").is_in(list(RECORD_TABLES))
-        rows = warehouse.read(FILES, RowFilter(cluster)).filter(needed).select(LEDGER.names())
+        rows = warehouse.read(FILE_TABLE, RowFilter(cluster)).filter(needed).select(LEDGER.names())
         return rows.cast(LEDGER).collect(engine="streaming")
 
-    return Question(f"files of {cluster} in {json.dumps(mine)}", read)
+    return CachedQuery(f"files of {cluster} in {json.dumps(mine)}", read)
 
 
-def refused_rows(cluster: str, recordings: Iterable[str]) -> Question:
+def refused_rows(cluster: str, recordings: Iterable[str]) -> CachedQuery:
     """Return the number of rows in these recordings, and of the refused ones."""
     mine = sorted(recordings)
 
     def read(warehouse: Warehouse) -> list[tuple[int, int]]:
-        rows = warehouse.read(FILES, RowFilter(cluster)).filter(pl.col("recording").is_in(mine))
+        rows = warehouse.read(FILE_TABLE, RowFilter(cluster)).filter(pl.col("recording").is_in(mine))
         counted = rows.select(pl.col("rows_in", "rows_quarantined").sum()).collect(engine="streaming").row(0)
         return [(int(counted[0]), int(counted[1]))]
 
-    return Question(f"refused rows of {cluster} in {json.dumps(mine)}", read)
+    return CachedQuery(f"refused rows of {cluster} in {json.dumps(mine)}", read)
 
 
 def _write_brokers(run: Run, files: RecordedFiles, gone: set[Place]) -> None:
@@ -295,12 +293,12 @@ def _write_brokers(run: Run, files: RecordedFiles, gone: set[Place]) -> None:
         written.add(file.recording)
     if written:
         replaced = RowFilter(run.cluster, wanted=pl.col("recording").is_in(sorted(written)))
-        run.warehouse.replace_rows(BROKERS, rows, replaced if written & of_brokers.keys() else None)
+        run.warehouse.replace_rows(BROKER_TABLE, rows, replaced if written & of_brokers.keys() else None)
 
 
 def _check_refused(warehouse: Warehouse, cluster: str, recordings: list[str], most: float) -> None:
     """Raise InputError if more than the share ``most`` of the recordings' rows was refused."""
-    ((rows, refused),) = Remembered(warehouse).rows(refused_rows(cluster, recordings))
+    ((rows, refused),) = ResultCache(warehouse).rows(refused_rows(cluster, recordings))
     if refused > most * rows:
         raise InputError(
             f"{refused:,} of {rows:,} rows of cluster {cluster} were refused, more than the share {most} "

@@ -5,31 +5,29 @@ from __future__ import annotations
 import datetime as dt
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import Any
 
 import polars as pl
 
-from mqreplay.engines.decoding import DecodedTable, NewRows
-from mqreplay.errors import InputError
+from mqreplay.decode.recording.files import POLLED
+from mqreplay.engines.engine import DecodedTable, NewRows
+from mqreplay.ingest.entries import CONFIGS
 from mqreplay.ingest.late import SourceSpan, orphan_keys, read_again, snapshots_of, source_spans, too_late, within
-from mqreplay.ingest.ledger import Ledger, QuarantineEntry
-from mqreplay.ingest.ledgers import OF_RECORDING
+from mqreplay.ingest.ledger import RECORDING_TABLES, Ledger, QuarantineEntry
 from mqreplay.ingest.manifest import NewFile, Place
-from mqreplay.ingest.offset_checkpoint import TABLE as STANDING
+from mqreplay.ingest.offset_checkpoint import CHECKPOINT as STANDING
 from mqreplay.ingest.offset_checkpoint import OffsetCheckpoint
 from mqreplay.ingest.pieces import Piece, joined
 from mqreplay.ingest.planning import Work
 from mqreplay.ingest.recorded_files import RecordedFiles
-from mqreplay.ingest.snapshot_rows import CONFIGS, beside_rows, instant
+from mqreplay.ingest.snapshot_rows import Row, beside_rows, instant
 from mqreplay.ingest.snapshots import KNOWN, PieceKey, cut, known_before, piece_tasks, read_piece, uncut
 from mqreplay.ingest.to_silver import Run
 from mqreplay.lake.row_filter import RowFilter
 from mqreplay.lake.warehouse import Warehouse
-from mqreplay.recording_files import POLLED
+from mqreplay.words.errors import InputError
 
-Row = dict[str, Any]
-CHANGES = "silver.offset_change"
-TABLES = (CHANGES, "silver.snapshot", *(table for table, _ in CONFIGS.values()))
+OFFSET_CHANGES = "silver.offset_change"
+SNAPSHOT_TABLES = (OFFSET_CHANGES, "silver.snapshot", *(kind.table for kind in CONFIGS.values()))
 POLLS = 720  # an hourly file of polled offsets counts as this many copies
 ROUND_FILES = 25_000  # snapshots in a round: some 150 MB of the driver's memory
 
@@ -64,7 +62,7 @@ def ingest_snapshots(run: Run, work: Work) -> None:
         _read_round(run, _Round([NewFile(*each) for each in some], found, known, none), ledger)
         if not is_last:
             run.ledgers.write(ledger)
-            run.journal.savepoint([*TABLES, STANDING, *OF_RECORDING])
+            run.journal.savepoint([*SNAPSHOT_TABLES, STANDING, *RECORDING_TABLES])
 
 
 def _of_kept_days(found: dict[str, SourceSpan], first: dt.date | None) -> dict[str, SourceSpan]:
@@ -107,14 +105,14 @@ def _leave_out(run: Run, work: Work, late: set[Place]) -> None:
 
 def _clear(run: Run, found: dict[str, SourceSpan]) -> None:
     """Remove the rows of time spans that have no file left."""
-    for name in TABLES:
+    for name in SNAPSHOT_TABLES:
         if run.warehouse.exists(name):
             run.warehouse.commit_files(name, [], _replaced(run.cluster, found, name))
 
 
 def _replaced(cluster: str, found: dict[str, SourceSpan], table: str) -> RowFilter:
     """Return the rows of these time spans."""
-    ts = "to_ts" if table == CHANGES else "ts"
+    ts = "to_ts" if table == OFFSET_CHANGES else "ts"
     return RowFilter(cluster, wanted=within(found, pl.col(ts).dt.epoch("ms")))
 
 
@@ -174,7 +172,7 @@ def _write_changes(run: Run, one: _Round) -> list[list[list[Row]]]:
     if lost := {source for (source, _), found in beside.items() if found is None}:
         # A piece found no complete file just before it: read its source in one piece, and drop what was read.
         beside, rows = _read_pieces(run, uncut(cuts, lost), one.known)
-    rows.commit(one.replaced(run.cluster, CHANGES))
+    rows.commit(one.replaced(run.cluster, OFFSET_CHANGES))
     return [[beside[key] or [] for key in sorted(keys)] for _, keys in groupby(sorted(beside), key=lambda key: key[0])]
 
 
@@ -182,9 +180,9 @@ def _read_pieces(
     run: Run, cuts: dict[PieceKey, Piece], known: pl.DataFrame
 ) -> tuple[dict[PieceKey, list[Row] | None], NewRows]:
     """Return the other rows of the pieces by their keys, and the new rows of silver.offset_change."""
-    table = DecodedTable(CHANGES, "to_ts")
+    table = DecodedTable(OFFSET_CHANGES, "to_ts")
     done = run.decoders.run(read_piece, [(table, task) for task in piece_tasks(cuts, known)], run.settings)
-    return dict(zip(cuts, done.results, strict=True)), done.rows.get(CHANGES) or run.decoders.none(table)
+    return dict(zip(cuts, done.results, strict=True)), done.rows.get(OFFSET_CHANGES) or run.decoders.none(table)
 
 
 def _enter_snapshots(files: dict[str, NewFile], beside: list[Row], ledger: Ledger) -> None:
@@ -227,6 +225,6 @@ def _known_before(warehouse: Warehouse, cluster: str, found: dict[str, SourceSpa
     return known_before(
         standing.from_day(first).filter(pl.col("to_ts").dt.epoch("ms") < since_ms),
         known("silver.snapshot"),
-        {family: known(table) for family, (table, _) in CONFIGS.items()},
+        {family: known(kind.table) for family, kind in CONFIGS.items()},
         orphan_keys(warehouse, cluster).filter(pl.col("ts_ms") < since_ms),
     )

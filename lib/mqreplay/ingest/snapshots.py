@@ -10,26 +10,17 @@ from typing import Any
 import polars as pl
 import pyarrow as pa
 
+from mqreplay.decode.recording.files import SNAPSHOT_KINDS, split_source
 from mqreplay.ingest.diffs import Source
-from mqreplay.ingest.entries import (
-    DELAY_COLUMNS,
-    GROUP_COLUMNS,
-    MODE_COLUMNS,
-    ORDER_COLUMNS,
-    TOPIC_COLUMNS,
-    SnapshotFile,
-    payload,
-)
+from mqreplay.ingest.entries import CONFIGS, KEY_MARK, SnapshotFile, payload
 from mqreplay.ingest.lines import read_whole
 from mqreplay.ingest.manifest import NewFile
 from mqreplay.ingest.offset_changes import change_batches
 from mqreplay.ingest.pieces import Piece, catch_up, pieces
 from mqreplay.ingest.polled import read_source
 from mqreplay.ingest.prefetch import Prefetch
-from mqreplay.ingest.snapshot_file_rows import Row
-from mqreplay.ingest.snapshot_rows import CONFIGS, KEY_MARK
+from mqreplay.ingest.snapshot_rows import Row
 from mqreplay.lake.files import is_remote
-from mqreplay.recording_files import split_source
 from mqreplay.settings import IngestSettings
 
 PIECE_BYTES = 64_000_000  # bytes of snapshots in a piece: each piece decodes some files completely
@@ -49,14 +40,6 @@ KNOWN = pl.Schema(
 )
 PieceKey = tuple[str, int]  # source, number
 ORPHAN_KEYS = "orphan_keys"  # instead of a family: the topic is an invalid key that was reported
-# Of a configuration.
-COLUMNS = {
-    "topics": TOPIC_COLUMNS,
-    "subscription_groups": GROUP_COLUMNS,
-    "message_request_modes": MODE_COLUMNS,
-    "pop_orders": ORDER_COLUMNS,
-    "delay_offset": DELAY_COLUMNS,
-}
 
 
 @dataclass(frozen=True)
@@ -195,25 +178,14 @@ def _last_offsets(changes: pl.LazyFrame) -> pl.LazyFrame:
 
 def _last_times(snapshots: pl.LazyFrame) -> pl.LazyFrame:
     """Return the time of each family's last snapshot, changed or not."""
-    name = pl.col("file_name").str.strip_suffix(".bak")
-    family = name.replace(
-        {
-            "consumerOffset.json": "consumer_offset",
-            "lmqConsumerOffset.json": "consumer_offset",
-            "topics.json": "topics",
-            "subscriptionGroup.json": "subscription_groups",
-            "messageRequestMode.json": "message_request_modes",
-            "consumerOrderInfo.json": "pop_orders",
-            "delayOffset.json": "delay_offset",
-        }
-    )
+    family = pl.col("file_name").str.strip_suffix(".bak").replace(SNAPSHOT_KINDS)
     last = snapshots.with_columns(family=family).group_by("source_name", "family")
     return last.agg(pl.col("ts").max().dt.epoch("ms").alias("ts_ms"))
 
 
 def _last_configs(changes: pl.LazyFrame, family: str) -> pl.DataFrame:
     """Return the topics or groups after the changes."""
-    (_, key), columns = CONFIGS[family], COLUMNS[family]
+    key, columns = CONFIGS[family].key, CONFIGS[family].columns
     last = changes.sort("ts").group_by("source_name", *key).last().filter(pl.col("change") != "removed")
     topic = pl.concat_str(*key, separator=KEY_MARK).alias("topic")
     rows = last.select("source_name", topic, pl.col("ts").dt.epoch("ms").alias("ts_ms"), *columns)

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mqreplay.lake.catalog_mark import MARK
-from mqreplay.lake.files import joined
-from mqreplay.lake.registration import S3_SCHEMES
+from mqreplay.lake.files import files_of, joined, read_json, write_json
+from mqreplay.lake.local_folder import LAYERS
+from mqreplay.lake.registration import S3_SCHEMES, CatalogNames
 from mqreplay.lake.storage import spark_location
+from mqreplay.words.errors import InputError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+
 SESSION_CATALOG = "spark_catalog"
+MARK = ".mqreplay.catalog"
 
 
 def missing_catalog(spark: SparkSession, name: str) -> str | None:
@@ -51,3 +54,35 @@ def first_line(error: Exception) -> str:
         cause = cause.getCause()
     text = str(error) if cause is None else str(cause.toString())
     return next((line.strip() for line in text.splitlines() if line.strip()), type(error).__name__)
+
+
+def require_names(root: str, names: CatalogNames | None) -> None:
+    """Note that the tables of a new warehouse have these names, or none. Raises InputError if it began otherwise."""
+    begun = _begun_with(root)
+    if begun is None and names is not None:
+        if set(LAYERS) & set(files_of(root).names(root)):
+            raise InputError(
+                f"warehouse {root} was begun without --catalog, so its tables are read by path: leave out --catalog "
+                "(mqreplay tables --sql gives them names), or give a new --warehouse"
+            )
+        write_json(joined(root, MARK), {"catalog": names.catalog, "prefix": names.prefix})
+    elif begun is not None and begun != names:
+        raise InputError(
+            f"warehouse {root} was begun with {_options(begun)}, so its tables are written by these names: "
+            "give the same, or a new --warehouse"
+        )
+
+
+def _begun_with(root: str) -> CatalogNames | None:
+    path = joined(root, MARK)
+    if files_of(path).info(path) is None:
+        return None
+    try:
+        found = read_json(path)
+        return CatalogNames(found["catalog"], found["prefix"])
+    except (ValueError, KeyError, TypeError):
+        raise InputError(f"{path} is damaged; give a new --warehouse and run the recordings again") from None
+
+
+def _options(names: CatalogNames) -> str:
+    return f"--catalog {names.catalog}" + (f" --prefix {names.prefix}" if names.prefix else "")

@@ -19,20 +19,20 @@ import polars as pl
 import pyarrow as pa
 from polars.io.plugins import register_io_source
 
-from mqreplay.errors import ContractError
 from mqreplay.lake.catalog import first_line, s3_scheme
-from mqreplay.lake.catalog_rows import needed_columns, packing, selecting
-from mqreplay.lake.contract import PROPERTIES, Contract
+from mqreplay.lake.contract import Contract
 from mqreplay.lake.files import joined
-from mqreplay.lake.ipc_blobs import batches_of, blob_of, blob_tables, unpacked_rows
+from mqreplay.lake.ipc_blobs import batches_of, blob_of, blob_tables, needed_columns, packing, selecting, unpacked_rows
 from mqreplay.lake.lease import require_lease
-from mqreplay.lake.registration import CatalogNames, create_database, literal
+from mqreplay.lake.registration import CatalogNames, create_database
 from mqreplay.lake.row_filter import RowFilter
 from mqreplay.lake.scratch import scratch
+from mqreplay.lake.sql import literal
 from mqreplay.lake.storage import spark_location
 from mqreplay.lake.table_files import TableFiles, polars_schema, scan_files
 from mqreplay.lake.table_writer import TableWriter, WrittenFile
 from mqreplay.lake.warehouse import Warehouse, file_batches, table_file
+from mqreplay.words.errors import ContractError
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -119,7 +119,7 @@ class CatalogWarehouse(Warehouse):
         schema = self.contracts[name].arrow_schema
         if not self.exists(name):
             return TableFiles((), schema)
-        days = rows.between if self.contracts[name].by_day else None
+        days = rows.between if self.contracts[name].is_partitioned_by_day else None
         with self._lock:
             found = next((files for *of, files in self._exports[name] if _covers(of, rows.cluster, days)), None)
             if found is None:
@@ -147,7 +147,7 @@ class CatalogWarehouse(Warehouse):
     def commit_files(self, name: str, files: Sequence[WrittenFile], replaced: RowFilter | None) -> None:
         """As Warehouse.commit_files. The files are removed."""
         new = self._frame(name, files) if files else None
-        by_day = self.contracts[name].by_day
+        by_day = self.contracts[name].is_partitioned_by_day
         if replaced is None or replaced.has_whole_partitions(by_day):
             self._write(name, new, replaced)
         else:
@@ -165,7 +165,7 @@ class CatalogWarehouse(Warehouse):
 
     def commit_frame(self, name: str, rows: DataFrame, replaced: RowFilter | None) -> None:
         """As Warehouse.commit_frame, in one commit if whole partitions are replaced."""
-        if replaced is not None and not replaced.has_whole_partitions(self.contracts[name].by_day):
+        if replaced is not None and not replaced.has_whole_partitions(self.contracts[name].is_partitioned_by_day):
             self.commit_files(name, [], replaced)
             replaced = None
         self._write(name, rows, replaced)
@@ -193,7 +193,7 @@ class CatalogWarehouse(Warehouse):
         """Return the days that have such rows (None: a table without days); None if there are no such rows."""
         if not self.exists(name):
             return None
-        column = "day" if self.contracts[name].by_day else "cluster"
+        column = "day" if self.contracts[name].is_partitioned_by_day else "cluster"
         found = self._selected(name, rows, rows.condition, [column]).distinct().collect()
         return {row[0] if column == "day" else None for row in found} or None
 
@@ -201,7 +201,7 @@ class CatalogWarehouse(Warehouse):
         """Return the condition of the partitions that may hold the rows."""
         from pyspark.sql import functions as F
 
-        return F.expr(rows.partitions_sql(self.contracts[name].by_day))
+        return F.expr(rows.partitions_sql(self.contracts[name].is_partitioned_by_day))
 
     def _rows(self, name: str, rows: RowFilter | None) -> DataFrame:
         """Return the partitions that may hold the rows."""
@@ -218,7 +218,7 @@ class CatalogWarehouse(Warehouse):
     def _batches(self, name: str, rows: RowFilter | None, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Yield rows of the table, with these columns."""
         schema = self.contracts[name].arrow_schema
-        is_whole = rows is None or rows.has_whole_partitions(self.contracts[name].by_day)
+        is_whole = rows is None or rows.has_whole_partitions(self.contracts[name].is_partitioned_by_day)
         wanted = None if rows is None or is_whole else rows.condition
         needed, names = needed_columns(schema, wanted, columns)
         select = selecting(pa.schema([schema.field(each) for each in needed]), wanted, names)
@@ -250,10 +250,12 @@ class CatalogWarehouse(Warehouse):
             names = [field["name"] for field in missing]
             added = [f"`{c.name}` {c.type} COMMENT {literal(c.comment)}" for c in contract.columns if c.name in names]
             self._sql(name, f"ALTER TABLE {table} ADD COLUMNS ({', '.join(added)})")
-        has = {row.key for row in self._sql(name, f"SHOW TBLPROPERTIES {table}").collect()}
+        has = {row.key.lower() for row in self._sql(name, f"SHOW TBLPROPERTIES {table}").collect()}
         for check, condition in contract.checks.items():
             if f"{CHECK}{check}".lower() not in has:
                 self._sql(name, f"ALTER TABLE {table} ADD CONSTRAINT {check} CHECK ({condition})")
+        if unset := {key: value for key, value in contract.properties.items() if key.lower() not in has}:
+            self._sql(name, f"ALTER TABLE {table} SET TBLPROPERTIES ({_listed(unset)})")
         self.changed(name)
         self._complete.add(name)
 
@@ -262,7 +264,6 @@ class CatalogWarehouse(Warehouse):
             f"`{c.name}` {c.type}{'' if c.nullable else ' NOT NULL'} COMMENT {literal(c.comment)}"
             for c in contract.columns
         ]
-        properties = [f"{literal(key)} = {literal(value)}" for key, value in PROPERTIES.items()]
         location = spark_location(self.location(contract.name), s3_scheme(self._session, self.root))
         with self._lock:
             self._sql(contract.name, create_database(self._database(contract.layer)))
@@ -270,7 +271,7 @@ class CatalogWarehouse(Warehouse):
             contract.name,
             f"CREATE TABLE {self.table_name(contract.name)} ({', '.join(columns)}) USING delta"
             f" PARTITIONED BY ({', '.join(contract.partitioned_by)}) LOCATION {literal(location)}"
-            f" COMMENT {literal(contract.description)} TBLPROPERTIES ({', '.join(properties)})",
+            f" COMMENT {literal(contract.description)} TBLPROPERTIES ({_listed(contract.properties)})",
         )
         self.changed(contract.name)
 
@@ -319,6 +320,11 @@ class CatalogWarehouse(Warehouse):
             require_lease(self.location(name))
             self._sql(name, f"DELETE FROM {self.table_name(name)}")
             self.changed(name)
+
+
+def _listed(properties: Mapping[str, str]) -> str:
+    """Return properties of a table as SQL lists them."""
+    return ", ".join(f"{literal(key)} = {literal(value)}" for key, value in properties.items())
 
 
 def _covers(of: Sequence[Any], cluster: str, days: Between | None) -> bool:

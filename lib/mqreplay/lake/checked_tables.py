@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 
-from mqreplay.errors import ContractError
 from mqreplay.lake.contract import Contract
 from mqreplay.lake.data_checksums import check_files
 from mqreplay.lake.delta_table import UnreadableLog
@@ -13,6 +12,7 @@ from mqreplay.lake.files import for_each, joined
 from mqreplay.lake.table_files import Snapshot, read_snapshot, snapshot
 from mqreplay.lake.table_log import all_commits, last_version, remove_checkpoints
 from mqreplay.lake.table_versions import Noted, TableVersions, damaged_table
+from mqreplay.words.errors import ContractError
 
 
 class CheckedTables:

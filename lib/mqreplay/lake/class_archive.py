@@ -12,10 +12,10 @@ import sys
 import tempfile
 from pathlib import Path
 
-from mqreplay.errors import MqreplayError
 from mqreplay.lake.jars import jars_folder
 from mqreplay.lake.java_process import java_option
 from mqreplay.lake.separate_process import run_separately
+from mqreplay.words.errors import MqreplayError
 
 STEM = "mqreplay-classes"
 # Checksums take 0.1 s. Java would log problems of an archive on stdout, which is for results.

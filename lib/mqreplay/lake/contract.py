@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Collection, Iterator, Mapping
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,18 +16,31 @@ from deltalake import Schema
 from open_data_contract_standard.model import OpenDataContractStandard
 from pydantic import ValidationError
 
-from mqreplay.errors import ContractError
 from mqreplay.lake.buckets import columns_of, key_of
-from mqreplay.lake.column_types import arrow_schema
-from mqreplay.places import schemas_dir
+from mqreplay.machine.places import schemas_dir
+from mqreplay.words.errors import ContractError
 
 PROPERTIES = {
     # A rollback needs the version before the run, even if it is old: other writers would delete versions after 30 days.
     # mqreplay maintain deletes log entries under the lock, when there is nothing to roll back.
     "delta.enableExpiredLogCleanup": "false",
-    "delta.dataSkippingNumIndexedCols": "0",  # bounds of 32 columns of each row would cost more than they save
+    "delta.dataSkippingNumIndexedCols": "0",  # bounds of the first 32 columns; Contract.bounded names those of use
     "delta.checkpointInterval": "50",  # commits; most tables get one in a night
 }
+STATS_COLUMNS, CHANGE_DATA_FEED = "delta.dataSkippingStatsColumns", "delta.enableChangeDataFeed"
+INSTANT = "TIMESTAMP"
+BOUNDED = ("consumer_group", "topic", "broker_name")  # with instants, what readers ask for
+ARROW_TYPES = {
+    "STRING": pa.string(),
+    "BIGINT": pa.int64(),
+    "INT": pa.int32(),
+    "DOUBLE": pa.float64(),
+    "BOOLEAN": pa.bool_(),
+    "DATE": pa.date32(),
+    INSTANT: pa.timestamp("us", "UTC"),
+    "BINARY": pa.binary(),
+}
+TOKEN = re.compile(r"\s*(\w+|[<>:,])")
 
 
 @dataclass(frozen=True)
@@ -57,6 +71,7 @@ class Contract:
     checks: Mapping[str, str]
     quality: tuple[dict[str, Any], ...]
     shard_key: tuple[str, ...] = ()  # the key of the buckets of its files (lake/buckets.py)
+    change_data_feed: bool = False  # streams can follow its rows
 
     @property
     def layer(self) -> str:
@@ -75,7 +90,7 @@ class Contract:
         return tuple(name for _, name in sorted(keyed))
 
     @property
-    def alone(self) -> str | None:
+    def single_column_key(self) -> str | None:
         """Return the column that alone identifies a row of a cluster, if there is one."""
         return self.key[1] if len(self.key) == 2 and self.key[0] == "cluster" else None
 
@@ -86,19 +101,30 @@ class Contract:
         return tuple(name for _, name in sorted(placed))
 
     @property
-    def has_day(self) -> bool:
+    def has_day_column(self) -> bool:
         """Return whether rows have a day, which may be null."""
         return any(column.name == "day" for column in self.columns)
 
     @property
-    def by_day(self) -> bool:
+    def is_partitioned_by_day(self) -> bool:
         """Return whether the table is partitioned by day."""
         return "day" in self.partitioned_by
 
     @property
     def is_judged(self) -> bool:
         """Return whether nightly makes the rows from silver, day by day, and can make them again."""
-        return self.layer == "gold" and self.has_day
+        return self.layer == "gold" and self.has_day_column
+
+    @property
+    def bounded(self) -> tuple[str, ...]:
+        """Return the columns whose bounds Delta's log has of each file: readers skip files by them."""
+        return tuple(column.name for column in self.columns if column.type == INSTANT or column.name in BOUNDED)
+
+    @property
+    def properties(self) -> dict[str, str]:
+        """Return the properties of the Delta table."""
+        stats = {STATS_COLUMNS: ",".join(self.bounded)} if self.bounded else {}
+        return PROPERTIES | stats | ({CHANGE_DATA_FEED: "true"} if self.change_data_feed else {})
 
     @property
     def arrow_schema(self) -> pa.Schema:
@@ -112,8 +138,8 @@ class Contract:
     @property
     def fields(self) -> list[dict[str, Any]]:
         """Return the columns as in the schema of Delta's log."""
-        made: list[dict[str, Any]] = json.loads(Schema.from_arrow(self.arrow_schema).to_json())["fields"]
-        pairs = zip(made, self.columns, strict=True)
+        fields: list[dict[str, Any]] = json.loads(Schema.from_arrow(self.arrow_schema).to_json())["fields"]
+        pairs = zip(fields, self.columns, strict=True)
         return [field | {"nullable": c.nullable, "metadata": {"comment": c.comment}} for field, c in pairs]
 
 
@@ -171,6 +197,7 @@ def _load(path: Path) -> Contract:
         dict(custom.get("checks") or {}),
         tuple(_rule(q, path) for q in table.quality or []),
         tuple(custom.get("shardKey") or ()),
+        bool(custom.get("changeDataFeed")),
     )
     _check(contract, path)
     return contract
@@ -203,3 +230,43 @@ def _check(contract: Contract, path: Path) -> None:
         raise ContractError(f"contract {path}: a table is partitioned by cluster, or by cluster and day")
     if not contract.key:
         raise ContractError(f"contract {path}: no column has a primaryKeyPosition")
+
+
+def arrow_type(text: str) -> pa.DataType:
+    """Return the Arrow type of a Spark SQL type. Raises ContractError for an unsupported type.
+
+    >>> arrow_type("ARRAY<STRUCT<broker_name: STRING, queue_id: INT>>")
+    ListType(list<element: struct<broker_name: string, queue_id: int32>>)
+    """
+    try:
+        return _type(TOKEN.findall(text)[::-1])
+    except (IndexError, ValueError):
+        raise ContractError(f"column type {text!r} is none that mqreplay's tables use") from None
+
+
+def arrow_schema(columns: Iterable[tuple[str, str]]) -> pa.Schema:
+    """Return the schema of (name, Spark SQL type) pairs; every column may be null."""
+    return pa.schema([pa.field(name, arrow_type(kind)) for name, kind in columns])
+
+
+def _type(tokens: list[str]) -> pa.DataType:
+    """Take a type from reversed tokens. Raises IndexError and ValueError if they are none."""
+    word = tokens.pop().upper()
+    if word in ARROW_TYPES:
+        return ARROW_TYPES[word]
+    parts: list[tuple[str, pa.DataType]] = []
+    before = "<"
+    while (mark := tokens.pop()) == before:
+        name = tokens.pop() if word == "STRUCT" else ""
+        if name and tokens.pop() != ":":
+            raise ValueError(name)
+        parts.append((name, _type(tokens)))
+        before = ","
+    match word, parts if mark == ">" else []:
+        case "ARRAY", [(_, item)]:
+            return pa.list_(pa.field("element", item))  # as Spark calls the items of a list
+        case "MAP", [(_, key), (_, value)]:
+            return pa.map_(key, value)
+        case "STRUCT", [_, *_]:
+            return pa.struct(parts)
+    raise ValueError(word)

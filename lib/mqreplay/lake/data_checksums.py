@@ -15,10 +15,10 @@ import polars as pl
 
 from mqreplay.lake.files import is_remote, joined
 from mqreplay.lake.table_versions import damaged_table
-from mqreplay.local_files import permitted
+from mqreplay.machine.local_files import permitted
 
 IN_NAME = re.compile(r"-([0-9a-f]{8})\.zstd\.parquet$")
-BLOCK = 1 << 20
+READ_BLOCK = 1 << 20
 WRONG = "has a wrong checksum"
 THREADS = 4  # reading and checksums release the GIL
 
@@ -29,7 +29,7 @@ def checksum_of(path: str | os.PathLike[str]) -> str:
     """Return the CRC-32 of a file of this machine as eight hexadecimal digits."""
     checksum = 0
     with open(path, "rb") as stream:
-        while block := stream.read(BLOCK):
+        while block := stream.read(READ_BLOCK):
             checksum = zlib.crc32(block, checksum)
     return f"{checksum:08x}"
 

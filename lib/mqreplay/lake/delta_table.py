@@ -9,23 +9,36 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+import polars as pl
 from deltalake import CommitProperties, DeltaTable, Field, Schema
 from deltalake.exceptions import CommitFailedError, DeltaError
 from deltalake.transaction import AddAction, RemoveAction
 
 from mqreplay import __version__
-from mqreplay.errors import ContractError
-from mqreplay.lake.contract import PROPERTIES, Contract
-from mqreplay.lake.files import first_line, is_remote, store_error
+from mqreplay.lake.contract import Contract
+from mqreplay.lake.files import is_remote, store_error
 from mqreplay.lake.lease import require_lease
 from mqreplay.lake.local_folder import check_table_folder
 from mqreplay.lake.storage import storage_options
+from mqreplay.lake.store_protocol import first_line
 from mqreplay.lake.table_log import log_changed, require_readable_log
 from mqreplay.lake.table_writer import WrittenFile
+from mqreplay.words.errors import ContractError
 
-COMMIT = CommitProperties(custom_metadata={"mqreplay": __version__})
+COMMITTED_BY = f"mqreplay {__version__}"
 
 
+def commit_info(what: str = "") -> CommitProperties:
+    """Return what a commit says of itself: `userMetadata` in DESCRIBE HISTORY.
+
+    delta-rs writes no metrics, and calls each commit an append.
+    """
+    return CommitProperties(
+        custom_metadata={"mqreplay": __version__, "userMetadata": f"{COMMITTED_BY}: {what}" if what else COMMITTED_BY}
+    )
+
+
+COMMIT_PROPERTIES = commit_info()
 ALREADY_EXISTS = "A Delta Lake table already exists"  # delta-rs has no error of its own for it
 
 
@@ -67,19 +80,27 @@ def create_table(location: str, contract: Contract) -> DeltaTable:
             Schema.from_json(json.dumps({"type": "struct", "fields": contract.fields})),
             partition_by=list(contract.partitioned_by),
             description=contract.description,
-            configuration=dict(PROPERTIES),
+            configuration=contract.properties,
             storage_options=_options(location),
-            commit_properties=COMMIT,
+            commit_properties=COMMIT_PROPERTIES,
         )
         if contract.checks:
-            table.alter.add_constraint(dict(contract.checks), commit_properties=COMMIT)
+            table.alter.add_constraint(dict(contract.checks), commit_properties=COMMIT_PROPERTIES)
     return table
 
 
 def add_columns(location: str, table: DeltaTable, fields: Iterable[Mapping[str, Any]]) -> None:
     """Add columns to the table; they are null in the rows that it has. ``fields`` are as in Delta's schema."""
     with changing(location):
-        table.alter.add_columns([Field.from_json(json.dumps(field)) for field in fields], commit_properties=COMMIT)
+        table.alter.add_columns(
+            [Field.from_json(json.dumps(field)) for field in fields], commit_properties=COMMIT_PROPERTIES
+        )
+
+
+def set_properties(location: str, table: DeltaTable, properties: Mapping[str, str]) -> None:
+    """Set properties of the table."""
+    with changing(location):
+        table.alter.set_table_properties(dict(properties), commit_properties=COMMIT_PROPERTIES)
 
 
 def allow_nulls(location: str, table: DeltaTable, names: Collection[str]) -> None:
@@ -94,29 +115,31 @@ def allow_nulls(location: str, table: DeltaTable, names: Collection[str]) -> Non
             schema=Schema.from_json(json.dumps(schema)),
             partition_by=partitions,
             partition_filters=[(partitions[0], "=", "")],
-            commit_properties=COMMIT,
+            commit_properties=COMMIT_PROPERTIES,
         )
 
 
-def commit_files(location: str, table: DeltaTable, added: Sequence[WrittenFile], removed: Iterable[str]) -> None:
-    """Add files to the table, and remove those with the paths ``removed`` below its folder, in one commit.
+def commit_files(location: str, table: DeltaTable, added: Sequence[WrittenFile], removed: pl.DataFrame) -> None:
+    """Add files to the table, and remove those in ``removed`` (Snapshot.files), in one commit.
 
     Raises CommitConflict.
     """
-    removed = list(removed)
-    check_removable(location, removed)
+    check_removable(location, removed["path"])
     now = time.time_ns() // 1_000_000
     actions: list[AddAction | RemoveAction] = [
-        AddAction(f.path, f.bytes, dict(f.partition), now, True, json.dumps({"numRecords": f.rows})) for f in added
+        AddAction(f.path, f.bytes, dict(f.partition), now, True, f.stats) for f in added
     ]
-    actions += [RemoveAction(path, True, now) for path in removed]
+    partitions = table.metadata().partition_columns
+    # Streams of changes read removed files: for them, the log has their sizes and partitions.
+    actions += [
+        RemoveAction(row["path"], True, now, row["size_bytes"], {name: str(row[name]) for name in partitions})
+        for row in removed.iter_rows(named=True)
+    ]
+    rows, gone = sum(f.rows for f in added), removed["num_records"].sum()
+    text = f"{rows} rows in {len(added)} files added, {gone} rows in {len(removed)} files removed"
     with changing(location):
         table.create_write_transaction(
-            actions,
-            mode="append",
-            schema=table.schema(),
-            partition_by=table.metadata().partition_columns,
-            commit_properties=COMMIT,
+            actions, mode="append", schema=table.schema(), partition_by=partitions, commit_properties=commit_info(text)
         )
 
 
@@ -124,7 +147,7 @@ def restore_table(location: str, version: int) -> None:
     """Restore the rows and columns of an earlier version as a new version."""
     table = open_table(location)
     with changing(location):
-        table.restore(version, commit_properties=COMMIT)
+        table.restore(version, commit_properties=COMMIT_PROPERTIES)
 
 
 @contextmanager

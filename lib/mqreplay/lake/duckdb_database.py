@@ -17,9 +17,8 @@ from typing import Any, Self
 import duckdb
 import pyarrow as pa
 
-from mqreplay.lake.copies import copied_if_small
 from mqreplay.lake.files import is_remote
-from mqreplay.lake.scratch import scratch
+from mqreplay.lake.scratch import copied_if_small, scratch
 from mqreplay.lake.table_files import TableFile
 from mqreplay.lake.table_writer import partition_folder
 

@@ -8,8 +8,9 @@ from typing import Any, BinaryIO
 
 from fsspec import AbstractFileSystem
 
-from mqreplay.lake.copies import info_of
-from mqreplay.lake.files import SCHEMES, files_of
+from mqreplay.lake.files import files_of
+from mqreplay.lake.scratch import info_of
+from mqreplay.lake.store_protocol import SCHEMES
 
 
 class StoredFiles(AbstractFileSystem):  # type: ignore[misc]  # fsspec has no types

@@ -15,9 +15,9 @@ from typing import Any
 
 import duckdb
 
-from mqreplay.errors import InputError
 from mqreplay.lake.duckdb_database import literal
-from mqreplay.lake.similar import unknown_table
+from mqreplay.words.errors import InputError
+from mqreplay.words.similar import unknown_table
 
 READS = "mqreplay sql runs SELECT, VALUES, SHOW, DESCRIBE and EXPLAIN, and changes nothing"
 # A function that takes a pointer, a file, or a statement as text is none of these.

@@ -17,10 +17,10 @@ from typing import Any, BinaryIO, TypeVar
 
 from hdfs_native import Client, FileStatus, WriteOptions
 
-from mqreplay.errors import InputError, StoreError, StoreUnavailable
-from mqreplay.lake.files import FileInfo, FileTooLarge, first_line, path_in_store, root_of
 from mqreplay.lake.storage import Storage, storage
-from mqreplay.stop_signals import leave_behind
+from mqreplay.lake.store_protocol import FileInfo, FileTooLarge, first_line, path_in_store, root_of
+from mqreplay.machine.stop_signals import leave_behind
+from mqreplay.words.errors import InputError, StoreError, StoreUnavailable
 
 BUFFER = 1 << 20  # bytes
 UNAVAILABLE = ("DataTransferError", "StandbyException", "SafeModeException", "RetriableException")

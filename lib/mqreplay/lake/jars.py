@@ -14,14 +14,15 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import pyspark
 
-from mqreplay.errors import MqreplayError
 from mqreplay.lake.separate_process import run_separately
+from mqreplay.words.errors import MqreplayError
 
 BROUGHT_BY = (
     "spark.jars",
@@ -44,37 +45,10 @@ class DeltaRelease:
         return f"io.delta:{self.artifact}:{self.version}"
 
 
-# By the minor version of Spark that it works with. Spark 3.5 is built with Scala 2.12.
+# By the minor version of Spark that it works with.
 RELEASES = {
-    "3.5": DeltaRelease(
-        "delta-spark_2.12",
-        "3.3.3",
-        {
-            "delta-spark_2.12-3.3.3.jar": "4912bf902a1c453aba3bd838ff212dedd357155212f9bb37a6b47d97f2827ebc",
-            "delta-storage-3.3.3.jar": "45ad193053fd30cebe6d9ab1889873cde39b223a0f210e00ebee8b6642476901",
-        },
-    ),
-    "4.0": DeltaRelease(
-        "delta-spark_2.13",
-        "4.0.1",
-        {
-            "delta-spark_2.13-4.0.1.jar": "a1e76860b19fe1e6b205a4ea7a9099a2f9575d39bb71d49b3e679b299d0efb91",
-            "delta-storage-4.0.1.jar": "ecc42c5aaa51c423312d9e4e48aa4a12b34740bf2c37de0e8f279277ec3d12e4",
-        },
-    ),
-    "4.1": DeltaRelease(
-        "delta-spark_4.1_2.13",
-        "4.4.0",
-        {
-            "delta-kernel-api-4.4.0.jar": "ee9b5a14ac3b7efdff4d61a58478fe8eb0e5a3fbca43889dca7290795fe79a11",
-            "delta-kernel-defaults-4.4.0.jar": "225c975199e4718b38ee5b7e6da7f19e9585024262b2cec2656b32151a856b0b",
-            "delta-kernel-unitycatalog-4.4.0.jar": "cea22dfb4ac562b3cd27bf652697750e8336009d73fb06631363aaaad5345ffa",
-            "delta-spark_4.1_2.13-4.4.0.jar": "75a9400986853c061f5109f012547de2545a5759e5e752e5ef633dabe16a4f10",
-            "delta-storage-4.4.0.jar": "c46735481fa8e326b0957be02b4420cbcab4b325bb08009b7f2045a95133f1cc",
-            "unitycatalog-client-0.6.0.jar": "48257499a86b801a3e2372cec55ac226ca1c1c7eabe5c118e7302f29a1fdbc19",
-            "unitycatalog-hadoop-0.6.0.jar": "c47b63c961c87102b9e1d63809a0915ba4c86b7652f57c8d39ca3a05b441a150",
-        },
-    ),
+    minor: DeltaRelease(**release)
+    for minor, release in tomllib.loads(Path(__file__).with_name("delta_releases.toml").read_text("utf-8")).items()
 }
 # Spark resolves them in a separate process that leaves no files and does not inherit a caller's spark-submit. Its home
 # is another folder: Ivy fails on a module whose POM is in ~/.m2 and whose JAR is not, as Maven often leaves it.
@@ -86,7 +60,7 @@ options = {"spark.jars.packages": sys.argv[1], "spark.jars.ivy": sys.argv[2], "s
 options["spark.jars.excludes"] = ",".join(sys.argv[3:])
 SparkSession.builder.master("local[1]").config(map=options).getOrCreate().stop()
 """
-PATIENCE_S = 600  # for a registry that does not answer
+DOWNLOAD_PATIENCE_S = 600  # for a registry that does not answer
 
 
 def delta_release() -> DeltaRelease:
@@ -150,9 +124,9 @@ def install_jars(folder: Path | None = None) -> list[str]:
 def _resolve(ivy: str) -> str:
     """Let Spark download the package into the folder; return its output. The caller checks the files."""
     try:
-        done = run_separately(RESOLVE, delta_release().package, ivy, patience_s=PATIENCE_S)
+        done = run_separately(RESOLVE, delta_release().package, ivy, patience_s=DOWNLOAD_PATIENCE_S)
     except subprocess.TimeoutExpired:
-        return f"no answer in {PATIENCE_S} s"
+        return f"no answer in {DOWNLOAD_PATIENCE_S} s"
     return done.stdout + done.stderr
 
 

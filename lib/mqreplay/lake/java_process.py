@@ -13,10 +13,10 @@ from contextlib import contextmanager, suppress
 from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
 
-from mqreplay.errors import InputError
-from mqreplay.lake.quiet import jvm_start
 from mqreplay.lake.scratch import scratch, temporary_files_here
-from mqreplay.local_files import UTF8_LOCALE, is_utf8
+from mqreplay.machine.java_output import jvm_start
+from mqreplay.machine.local_files import UTF8_LOCALE, is_utf8
+from mqreplay.words.errors import InputError
 
 END_S = 10  # Java stops its jobs and removes its files
 

@@ -12,13 +12,12 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
-from mqreplay.errors import InputError
-from mqreplay.lake.files import files_of, for_each, joined
+from mqreplay.lake.files import files_of, for_each, joined, read_json, write_json
 from mqreplay.lake.lease import require_lease
 from mqreplay.lake.lock import is_locked
-from mqreplay.lake.small_file import read_json, write_json
-from mqreplay.lake.table_versions import FILE as NOTED_VERSIONS
+from mqreplay.lake.table_versions import VERSIONS_FILE as NOTED_VERSIONS
 from mqreplay.lake.warehouse import Warehouse
+from mqreplay.words.errors import InputError
 
 JOURNAL = ".mqreplay.journal"
 OLD_MARK = ".mqreplay.unfinished"  # the journal of 0.1.0: names of steps, without the versions that a rollback needs

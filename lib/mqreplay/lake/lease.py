@@ -21,8 +21,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from mqreplay.errors import StoreError, StoreUnavailable, WarehouseLocked
 from mqreplay.lake.files import files_of, is_remote, joined
+from mqreplay.words.errors import StoreError, StoreUnavailable, WarehouseLocked
 
 FOLDER = ".mqreplay.locks"
 RENEWALS = 6  # in a lease

@@ -1,24 +1,19 @@
-"""Check folders that a user names: of this machine, with a name that Python, Java and Spark can read, or a URI."""
+"""Check folders that a user names: folders of this machine that Python, Java and Spark can name, URIs, warehouses."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
 from collections.abc import Sequence
+from pathlib import Path
 
-from mqreplay.errors import InputError
-from mqreplay.lake.files import OBJECT_SCHEMES, SCHEMES, is_remote, scheme_of
-from mqreplay.local_files import local_folder
+from mqreplay.lake.files import files_of, is_remote
+from mqreplay.lake.store_protocol import OBJECT_SCHEMES, SCHEMES
+from mqreplay.machine.local_files import local_folder, permitted, scheme_of
+from mqreplay.words.errors import InputError
 
-# As s3://bucket/x, file:/x or dbfs:/x. "./a:b" and "a:b" are folders.
-URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
-LONGEST_PART = 255  # bytes, of Linux's file systems
-LONGEST_PATH = 3000  # bytes, of 4,095: paths below the folder are longer
-UTF8_LOCALE = "C.UTF-8"
-REPLACED = "?\ufffd"  # Java's replacement for a character that its character set lacks
-
-
-NO_TABLES = re.compile(r"[%\\]")  # delta-rs parses a path as a URL
+UNUSABLE_NAME = re.compile(r"[%\\]")  # delta-rs parses a path as a URL
+LAYERS = ("bronze", "silver", "gold")
 
 
 def check_folders(warehouse: str, recordings: Sequence[str] = ()) -> None:
@@ -37,7 +32,7 @@ def check_folders(warehouse: str, recordings: Sequence[str] = ()) -> None:
 
 def check_table_folder(path: str, what: str = "") -> None:
     """Raise InputError for a folder of this machine that cannot hold Delta tables. ``what`` names it in the error."""
-    if not is_remote(path) and NO_TABLES.search(path):
+    if not is_remote(path) and UNUSABLE_NAME.search(path):
         raise InputError(f"{what}{path} has a % or \\ in its name, which Delta tables cannot have; use another folder")
 
 
@@ -66,3 +61,14 @@ def _uri(text: str, what: str) -> str:
     if any(part in ("", ".", "..") for part in parts) or any(unicodedata.category(c) in ("Cc", "Cs") for c in rest):
         raise InputError(f"{what} {text!r} has an empty part, '.', '..' or a control character; write its plain path")
     return f"{scheme.lower()}://{'/'.join(parts)}"
+
+
+def require_warehouse(root: str) -> None:
+    """Raise InputError if there is no warehouse, before anything is read."""
+    place = folder(root, "warehouse")
+    with permitted(place):
+        found = files_of(place).names(place)
+        if not found and (is_remote(place) or not Path(place).is_dir()):
+            raise InputError(f"warehouse {root} does not exist; run nightly with a recording first")
+        if not set(LAYERS) & set(found):
+            raise InputError(f"{root} is not a warehouse: it lacks {', '.join(LAYERS)}; run nightly with it first")

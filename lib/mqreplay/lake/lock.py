@@ -20,10 +20,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mqreplay.errors import InputError, WarehouseLocked
 from mqreplay.lake.files import folder_in_place, is_remote, joined
 from mqreplay.lake.lease import holder_of, lease_lock
 from mqreplay.settings import StorageSettings
+from mqreplay.words.errors import InputError, WarehouseLocked
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -32,7 +32,7 @@ LOCK_FILE = ".mqreplay.lock"
 JAVA_LOCK_FILE = ".mqreplay.java.lock"
 JAVA_ENDS_S = 60  # Java ends within seconds after its driver; it removes temporary files first
 BUSY = (errno.EACCES, errno.EAGAIN)
-NO_FOLDER_LOCKS = (errno.EBADF, errno.EINVAL, errno.EISDIR, errno.ENOTSUP)  # errors of NFS
+FOLDER_LOCK_ERRORS = (errno.EBADF, errno.EINVAL, errno.EISDIR, errno.ENOTSUP)  # errors of NFS
 
 
 class WarehouseLock:
@@ -78,7 +78,7 @@ def warehouse_lock(
     try:
         folder, file = _open(root)
         handles += [folder, file]
-        _lock(folder, file, root, optional=NO_FOLDER_LOCKS)
+        _lock(folder, file, root, optional=FOLDER_LOCK_ERRORS)
         _lock(file, file, root)
         _wait_for_java(root)
         os.ftruncate(file, 0)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from mqreplay.lake.data_checksums import check_files
-from mqreplay.lake.delta_table import COMMIT, CommitConflict, changing, open_table, table_errors
+from mqreplay.lake.delta_table import COMMIT_PROPERTIES, CommitConflict, changing, open_table, table_errors
 from mqreplay.lake.files import files_of, for_each, joined
 from mqreplay.lake.row_filter import RowFilter
 from mqreplay.lake.table_log import LOG
@@ -59,7 +59,7 @@ def compact(warehouse: Warehouse, name: str, partitions: list[SmallFiles]) -> bo
                     partition_filters=filters,
                     target_size=PACKED_BYTES,
                     writer_properties=WRITER_PROPERTIES,
-                    commit_properties=COMMIT,
+                    commit_properties=COMMIT_PROPERTIES,
                 )
     except CommitConflict:
         return False

@@ -27,12 +27,18 @@ from obstore.exceptions import (
 )
 from obstore.store import ObjectStore, from_url
 
-from mqreplay.errors import InputError, StoreError, StoreUnavailable
-from mqreplay.lake.files import FileInfo, FileTooLarge, first_line, path_in_store, root_of, scheme_of
 from mqreplay.lake.storage import Storage, storage
+from mqreplay.lake.store_protocol import FileInfo, FileTooLarge, first_line, path_in_store, root_of
+from mqreplay.machine.local_files import scheme_of
+from mqreplay.words.errors import InputError, StoreError, StoreUnavailable
 
 FAMILY = {"s3": "aws_", "s3a": "aws_", "gs": "google_", "abfs": "azure_", "abfss": "azure_", "az": "azure_"}
-OF_CLIENT = ("allow_http", "proxy_url", "allow_invalid_certificates", "root_certificate")  # obstore's client options
+CLIENT_OPTIONS = (
+    "allow_http",
+    "proxy_url",
+    "allow_invalid_certificates",
+    "root_certificate",
+)  # obstore's client options
 LISTED = 1_000  # files of a page
 READ_AHEAD = 1 << 20  # bytes
 CODE = re.compile(r"<Code>(\w+)</Code>")
@@ -43,14 +49,14 @@ BAD_CREDENTIALS = (
     "ExpiredToken",
     "AuthenticationFailed",
 )
-NO_BUCKET = ("NoSuchBucket", "ContainerNotFound")
-NO_ANSWER = re.compile(
+MISSING_BUCKET = ("NoSuchBucket", "ContainerNotFound")
+UNANSWERED = re.compile(
     r"\btimed? ?out|\bconnect|\bdns\b|HTTP error|request or response body|status code: (429|500|502|503|504)",
     re.IGNORECASE,
 )
 DETAILS = "\n\nDebug source"  # what follows names fields such as retry_timeout
 STATUS = re.compile(r"status code: (\d+ [\w ]+)")
-REASONS = {  # words of the library's errors
+ERROR_REASONS = {  # words of the library's errors
     "kind: Timeout": "no answer in time",
     "operation timed out": "no answer in time",
     "request or response body error": "the answer broke off",
@@ -70,9 +76,9 @@ def object_files(path: str) -> ObjectFiles:
 def _object_files(root: str, how: Storage) -> ObjectFiles:
     options = how.with_prefix(FAMILY[scheme_of(root)])
     timeout = dt.timedelta(seconds=how.timeout_s)
-    client: Any = {name: value for key, value in options.items() if (name := key.split("_", 1)[1]) in OF_CLIENT}
+    client: Any = {name: value for key, value in options.items() if (name := key.split("_", 1)[1]) in CLIENT_OPTIONS}
     client |= {"timeout": timeout, "connect_timeout": min(timeout, dt.timedelta(seconds=10))}
-    config: dict[str, Any] = {k: v for k, v in options.items() if k.split("_", 1)[1] not in OF_CLIENT}
+    config: dict[str, Any] = {k: v for k, v in options.items() if k.split("_", 1)[1] not in CLIENT_OPTIONS}
     if root.startswith("s3"):
         config["aws_disable_bulk_delete"] = "true"  # not every compatible store has it, and few files are removed
     retry: Any = {"max_retries": how.retries, "retry_timeout": timeout * (how.retries + 1)}
@@ -193,7 +199,7 @@ def object_error(
     ``root`` is the bucket's URI; ``needed`` is what the store may not have.
     """
     code, text = _code(error), str(error).partition(DETAILS)[0]
-    if code in NO_BUCKET:
+    if code in MISSING_BUCKET:
         return StoreError(f"{root} does not exist; create the bucket, or check its name")
     if isinstance(error, FileNotFoundError):
         return FileNotFoundError(2, "No such file", path)
@@ -205,7 +211,7 @@ def object_error(
     is_refused = isinstance(error, (PermissionDeniedError, UnauthenticatedError)) or code in BAD_CREDENTIALS
     if is_refused or "Forbidden" in text or "Unauthorized" in text:
         return StoreError(f"{root} refuses the access to {path} ({code or first_line(error)}); {WHERE_KEYS}")
-    if NO_ANSWER.search(text):
+    if UNANSWERED.search(text):
         return StoreUnavailable(
             f"{root} {_failure(error)}; nothing stored before is lost; check its address and the network, or raise "
             "[storage] timeout_s, and run it again"
@@ -278,5 +284,5 @@ def _failure(error: BaseException) -> str:
     """Return how a request failed: by the status of the answer, or by what came in its place."""
     if found := STATUS.search(str(error)):
         return f"answers with {found[1].strip()} {_code(error)}".strip()
-    reason = next((reason for words, reason in REASONS.items() if words in str(error)), first_line(error))
+    reason = next((reason for words, reason in ERROR_REASONS.items() if words in str(error)), first_line(error))
     return f"does not answer ({reason})"

@@ -6,14 +6,12 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from mqreplay.errors import InputError
-from mqreplay.lake.existing import LAYERS
-from mqreplay.lake.sql import check_text
+from mqreplay.lake.local_folder import LAYERS
+from mqreplay.lake.sql import literal
 from mqreplay.lake.storage import spark_location
 from mqreplay.lake.warehouse import Warehouse
+from mqreplay.words.errors import InputError
 
-# Characters that every client keeps unchanged: spark-sql and beeline replace ${...} and split at semicolons.
-PLAIN = re.compile(r"[A-Za-z0-9/._~+@=,: -]")
 S3_SCHEMES = ("s3a", "s3")
 
 
@@ -78,18 +76,3 @@ def identifier(name: str) -> str:
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
         raise InputError(f"{name!r} cannot name a catalog or database: use letters, digits and _, and no digit first")
     return name
-
-
-def literal(text: str) -> str:
-    r"""Return ``text`` as a string literal of Spark SQL that no client changes.
-
-    >>> print(literal("/data/night"), literal("/it's/${HOME};"))
-    '/data/night' '/it\u0027s/\u0024\u007BHOME\u007D\u003B'
-    """
-    check_text(text)
-    return "'" + "".join(c if PLAIN.match(c) else _escaped(c) for c in text) + "'"
-
-
-def _escaped(character: str) -> str:
-    code = ord(character)
-    return f"\\u{code:04X}" if code < 0x10000 else f"\\U{code:08X}"

@@ -1,13 +1,14 @@
-"""Selection of rows of a table, to read or to replace."""
+"""Selection of rows of a table, to read or to replace, and rows as plain values."""
 
 from __future__ import annotations
 
 import datetime as dt
 from dataclasses import dataclass
+from typing import Any
 
 import polars as pl
 
-from mqreplay.lake.sql import quoted
+from mqreplay.lake.sql import literal
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,7 @@ class RowFilter:
         >>> RowFilter("c", frozenset({dt.date(2026, 11, 21)})).partitions_sql(by_day=True)
         "cluster = 'c' AND day IN (DATE '2026-11-21')"
         """
-        parts = [f"cluster = {quoted(self.cluster)}"]
+        parts = [f"cluster = {literal(self.cluster)}"]
         if by_day and self.days is not None:
             parts.append(f"day IN ({', '.join(_date(day) for day in sorted(self.days)) or 'NULL'})")
         if by_day and self.between is not None:
@@ -98,3 +99,29 @@ class Days:
 
 def _date(day: dt.date) -> str:
     return f"DATE '{day}'"
+
+
+def of_last_day(rows: pl.LazyFrame, *key: str) -> pl.LazyFrame:
+    """Return, of rows that share a key, the row of the last day: an event that spans midnight is stored for each day.
+
+    The row of the last day covers all of the event.
+    """
+    return rows.sort("day").unique(list(key), keep="last", maintain_order=True)
+
+
+def plain_rows(rows: pl.DataFrame) -> list[dict[str, Any]]:
+    """Return each row by column name. Instants are datetimes in UTC without a time zone; bytes are bytearrays.
+
+    Maps and structs are dicts, arrays are lists.
+    """
+    return [{name: _plain(value) for name, value in row.items()} for row in rows.iter_rows(named=True)]
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dt.datetime):
+        return value.replace(tzinfo=None)
+    if isinstance(value, bytes):
+        return bytearray(value)
+    if isinstance(value, dict):
+        return {_plain(key): _plain(each) for key, each in value.items()}
+    return [_plain(each) for each in value] if isinstance(value, list) else value

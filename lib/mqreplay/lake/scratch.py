@@ -14,18 +14,23 @@ import re
 import shutil
 import stat
 import tempfile
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 
-from mqreplay.errors import InputError
+from mqreplay.lake.files import files_of
+from mqreplay.lake.store_protocol import FileInfo
+from mqreplay.words.errors import InputError
 
 MARKER = ".mqreplay-scratch"
 PARTS = ("spark", "java", "sockets", "tables")
 # Spark splits a list of folders at commas and replaces ${...} in settings; Java's launcher is a shell script.
 UNUSABLE = re.compile(r"[,\x00-\x1f\x7f]|\$\{")
+COPY_BLOCK = 8 << 20  # bytes copied at once
+SMALL = 16 << 20  # bytes: a file up to this size is read whole sooner than in pieces
 
 
 @dataclass(frozen=True)
@@ -148,3 +153,28 @@ def _remove_own(folder: Path, process: int) -> None:
     if os.getpid() == process:  # not in a forked process
         with suppress(OSError):
             _remove(folder)
+
+
+@lru_cache(maxsize=10_000)
+def info_of(path: str) -> FileInfo:
+    """Return a data file of a store, asked for once. Raises FileNotFoundError."""
+    found = files_of(path).info(path)
+    if found is None:
+        raise FileNotFoundError(2, "No such file", path)
+    return found
+
+
+def copied(path: str) -> str:
+    """Return the path of a copy of the file."""
+    copy = scratch().folder / path.rpartition("/")[2]
+    if not copy.exists():
+        beside = copy.with_suffix(f".{threading.get_ident()}")
+        with files_of(path).open(path) as stream, beside.open("wb") as target:
+            shutil.copyfileobj(stream, target, COPY_BLOCK)
+        beside.replace(copy)
+    return str(copy)
+
+
+def copied_if_small(path: str) -> str:
+    """Return the path of a copy of a small file, and the own path of a large one. Raises FileNotFoundError."""
+    return copied(path) if info_of(path).bytes <= SMALL else path

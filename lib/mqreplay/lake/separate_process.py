@@ -9,7 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from mqreplay.stop_signals import STOPS
+from mqreplay.machine.stop_signals import STOPS
 
 FOREIGN = ("PYSPARK_SUBMIT_ARGS", "PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET")
 PR_SET_PDEATHSIG = 1

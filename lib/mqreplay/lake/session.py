@@ -5,13 +5,18 @@ from __future__ import annotations
 import logging
 import os
 import re
+import socket
 import sys
 import time
+import tomllib
 from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
 
 import pyspark
 from pyspark.sql import SparkSession
 
+from mqreplay.lake.catalog import first_line
 from mqreplay.lake.class_archive import archive_options
 from mqreplay.lake.jars import require_jars
 from mqreplay.lake.java_process import java_option, keep_accumulators_quiet, start_java
@@ -27,66 +32,14 @@ from mqreplay.lake.submitted import (
     require_in_time,
     submitted_settings,
 )
-from mqreplay.places import conf_dir
+from mqreplay.machine.places import conf_dir
 from mqreplay.settings import SparkSettings
+from mqreplay.words.errors import InputError
 
-# Settings for speed and quiet; no table or result depends on them.
-TUNING = {
-    "spark.ui.enabled": "false",
-    "spark.ui.showConsoleProgress": "false",
-    # From the first line of the session to the last one. mqreplay itself says what it does.
-    "spark.log.level": "ERROR",
-    "spark.databricks.delta.snapshotPartitions": "1",
-    # With a commit's checksum, Delta would write the list of the table's files again, by a query of its log.
-    "spark.databricks.delta.allFilesInCrc.enabled": "false",
-    # Spark would allocate 64 MB for each sort and aggregate, even for few rows.
-    "spark.buffer.pageSize": "4m",
-    # Plans are large and many, and finished ones are not needed.
-    "spark.sql.ui.retainedExecutions": "1",
-    "spark.ui.retainedJobs": "1",
-    "spark.ui.retainedStages": "1",
-    "spark.sql.maxPlanStringLength": "1000",
-    # Java compiles no method with more bytecode than this; Spark's larger ones would run interpreted, half as fast.
-    "spark.sql.codegen.hugeMethodLimit": "8000",
-    # Garbage collection frees the disk of finished shuffles; the default of half an hour is too long for a large night.
-    "spark.cleaner.periodicGC.interval": "3min",
-    # Only for local disks: the defaults start a process (chmod, readlink) for each file, 1,500
-    # in a small night. One process writes a warehouse at a time (lake/lock.py), as LocalLogStore asks.
-    "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
-    "spark.delta.logStore.file.impl": "io.delta.storage.LocalLogStore",
-    "spark.sql.sources.parallelPartitionDiscovery.parallelism": "4",
-    "spark.sql.execution.arrow.pyspark.enabled": "true",
-    # Batches end only at 10,000 rows: Spark would sum the bytes of all columns after each row for Python.
-    "spark.sql.execution.arrow.maxBytesPerBatch": "2147483647",
-    "spark.sql.parquet.compression.codec": "zstd",
-    # Without it, Spark would sort the rows by partition, though a write has only one or few of them.
-    "spark.sql.maxConcurrentOutputFileWriters": "8",
-    # Idle workers end without a traceback when the session ends.
-    "spark.python.daemon.module": "mqreplay.lake.worker_daemon",
-    # A task has one core: kernels with more threads would compete.
-    "spark.executorEnv.POLARS_MAX_THREADS": "1",
-}
-# Settings on which results depend.
-MEANING = {
-    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
-    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
-    "spark.sql.session.timeZone": "UTC",
-    "spark.sql.ansi.enabled": "true",
-    # Spark would replace ${env:NAME} in a query, and in a name that a predicate quotes.
-    "spark.sql.variable.substitute": "false",
-    # Features that delta-rs, polars or DuckDB cannot read stay off.
-    "spark.databricks.delta.properties.defaults.enableDeletionVectors": "false",
-    "spark.databricks.delta.properties.defaults.columnMapping.mode": "none",
-    "spark.databricks.delta.properties.defaults.enableTypeWidening": "false",
-    "spark.databricks.delta.properties.defaults.checkpointPolicy": "classic",
-    "spark.databricks.delta.properties.defaults.enableRowTracking": "false",
-    # As tasks write them (lake/table_writer.py); INT96, the default, is deprecated.
-    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
-    # A rollback restores the version before the run, even an old one.
-    "spark.databricks.delta.vacuum.enforceTimeTravelWithinDeletedFileRetentionDuration": "false",
-}
-
-
+SETTINGS = tomllib.loads(Path(__file__).with_name("spark_settings.toml").read_text("utf-8"))
+TUNING: dict[str, str] = SETTINGS["tuning"]
+OWN: dict[str, str] = SETTINGS["own"]
+MEANING: dict[str, str] = SETTINGS["meaning"]
 # Execution of plans with few and with many rows: few rows are read before a plan could be compiled and adapted.
 RUNNING = (
     ("spark.sql.codegen.wholeStage", "false", "true"),
@@ -94,6 +47,7 @@ RUNNING = (
     ("spark.sql.adaptive.enabled", "false", "true"),
     ("spark.sql.shuffle.partitions", "2", "200"),
 )
+FITTED = "spark.mqreplay.fitted"  # names of RUNNING that mqreplay set in a session; the others are the user's
 # Each step of growth of these would cost a full collection, or a sweep of compiled code.
 # The second compiler takes only code that runs long: by default it took 33 of the 170 CPU seconds of a medium night.
 JAVA = (
@@ -112,6 +66,9 @@ EXECUTORS_JAVA, LOCAL_DIR = "spark.executor.extraJavaOptions", "spark.local.dir"
 # Spark in one process also opens ports on the loopback device. It makes a secret for each session.
 AUTHENTICATE = "spark.authenticate"
 ONE_PROCESS = re.compile(r"local(\[.*\])?")
+PORT, CONNECT_PATIENCE_S = 15002, 20  # spark.connect.grpc.binding.port
+EXTENSIONS = "spark.sql.extensions"
+AT_START = (EXTENSIONS, "spark.sql.catalog.spark_catalog")  # the server was started with them
 
 
 def build_session(app_name: str, settings: SparkSettings, *, small: bool = False) -> SparkSession:
@@ -127,7 +84,9 @@ def build_session(app_name: str, settings: SparkSettings, *, small: bool = False
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1") if _stays_here(settings) else None
     master = settings.master or ("" if is_submitted() else "local[*]")
     submitted = submitted_settings() if is_submitted() else {}
-    options = TUNING | MEANING | _places(small, _has_metastore(submitted | settings.extra))
+    tuning = TUNING if is_submitted() else TUNING | OWN
+    options = {name: value for name, value in tuning.items() if not _user_sets(name)} | MEANING
+    options |= _places(small, _has_metastore(submitted | settings.extra))
     options |= _one_process(master) | _sockets(_stays_here(settings))
     options[DRIVER_MEMORY] = settings.driver_memory or HEAP
     if is_submitted():
@@ -147,10 +106,18 @@ def build_session(app_name: str, settings: SparkSettings, *, small: bool = False
     return session
 
 
-def fit_plans(session: SparkSession, *, small: bool) -> None:
-    """Set the execution of plans for few rows or for many. The results are the same."""
+def fit_plans(session: SparkSession, *, small: bool) -> dict[str, str]:
+    """Set the execution of plans for few rows or for many, and return what the user set: it stays.
+
+    The user sets it by --conf, in spark-defaults.conf, in the settings, or in the session.
+    """
+    values = {row.key: row.value for row in session.sql("SET").collect()}
+    own = values[FITTED].split(",") if FITTED in values else [name for name, *_ in RUNNING if name not in values]
     for name, of_few, of_many in RUNNING:
-        session.conf.set(name, of_few if small else of_many)
+        if name in own:
+            session.conf.set(name, of_few if small else of_many)
+    session.conf.set(FITTED, ",".join(own))
+    return {name: values[name] for name, *_ in RUNNING if name not in own}
 
 
 def _stays_here(settings: SparkSettings) -> bool:
@@ -205,3 +172,31 @@ def _places(small: bool, metastore: bool) -> dict[str, str]:
         "spark.driver.extraJavaOptions": " ".join([*own, archive_options(), java]),
         EXECUTORS_JAVA: java,
     }
+
+
+def connected_session(address: str) -> SparkSession:
+    """Return a session of the server at this address, such as sc://host:15002.
+
+    Raises InputError if it does not answer, or was started without Delta.
+    """
+    at = urlsplit(address)
+    try:  # Spark itself would try again for ten minutes
+        socket.create_connection((at.hostname or "", at.port or PORT), CONNECT_PATIENCE_S).close()
+    except (OSError, ValueError) as error:
+        raise InputError(f"{address}: no Spark Connect server answers: {error}") from None
+    try:
+        builder: Any = SparkSession.builder
+        session: SparkSession = builder.remote(address).getOrCreate()
+        extensions = session.conf.get(EXTENSIONS, "") or ""
+    except ImportError as error:
+        missing = f"{address}: Spark Connect needs more packages: pip install 'pyspark[connect]' ({first_line(error)})"
+        raise InputError(missing) from None
+    except Exception as error:  # of grpc, of the server, or of its address
+        raise InputError(f"{address}: no session of Spark Connect: {first_line(error)}") from None
+    if MEANING[EXTENSIONS] not in extensions:
+        wanted = " and ".join(f"{name}={MEANING[name]}" for name in AT_START)
+        raise InputError(f"{address}: this server was started without Delta; start it with {wanted}")
+    for name, value in MEANING.items():
+        if name not in AT_START:
+            session.conf.set(name, value)
+    return session

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 
-from mqreplay.errors import InputError
+from mqreplay.words.errors import InputError
 
-CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+# Characters that every client keeps unchanged: spark-sql and beeline replace ${...} and split at semicolons.
+PLAIN = re.compile(r"[A-Za-z0-9/._~+@=,: -]")
 
 
 def check_text(*values: str | None) -> None:
@@ -18,17 +19,18 @@ def check_text(*values: str | None) -> None:
             raise InputError(f"{value!r} is not Unicode text (UTF-8), and no table can hold it") from None
 
 
-def quoted(value: str) -> str:
-    """Return ``value`` as a string literal of Spark SQL. Raises InputError for a value that Spark cannot hold.
+def literal(text: str) -> str:
+    r"""Return ``text`` as a string literal of Spark SQL that no client changes.
 
-    Use it only for DDL, which has no parameters. The session must not replace ${...} (session.MEANING).
+    Raises InputError if Spark cannot hold it. Use it only for DDL and predicates, which have no parameters.
 
-    >>> quoted("it's")
-    "'it\\\\'s'"
-    >>> print(quoted("a\\nb"))
-    'a\\u000Ab'
+    >>> print(literal("/data/night"), literal("/it's/${HOME};"))
+    '/data/night' '/it\u0027s/\u0024\u007BHOME\u007D\u003B'
     """
-    check_text(value)
-    escaped = value.replace("\\", "\\\\").replace("'", "\\'")
-    # A control character would get into Delta's history and into printed queries.
-    return "'" + CONTROL.sub(lambda found: f"\\u{ord(found[0]):04X}", escaped) + "'"
+    check_text(text)
+    return "'" + "".join(c if PLAIN.match(c) else _escaped(c) for c in text) + "'"
+
+
+def _escaped(character: str) -> str:
+    code = ord(character)
+    return f"\\u{code:04X}" if code < 0x10000 else f"\\U{code:08X}"

@@ -1,133 +1,33 @@
 """Check a statement by Spark's own parser: the tables that it reads, or why it is refused.
 
 The whole parsed plan is checked: subqueries, common table expressions, and all other parts of a node. Only known
-reading nodes are accepted, so new ones of a later Spark are refused until they are listed here.
+reading nodes are accepted, so new ones of a later Spark are refused until they are listed in spark_statements.toml.
 """
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from py4j.java_gateway import JavaObject
 from pyspark.sql import DataFrame, SparkSession
 
-from mqreplay.errors import InputError
-from mqreplay.lake.similar import unknown_table
+from mqreplay.words.errors import InputError
+from mqreplay.words.similar import unknown_table
 
-QUERY = frozenset(
-    [
-        "Aggregate",
-        "CTERelationDef",
-        "CTERelationRef",
-        "Distinct",
-        "Except",
-        "Filter",
-        "Generate",
-        "GlobalLimit",
-        "Intersect",
-        "Join",
-        "LateralJoin",
-        "LocalLimit",
-        "LocalRelation",
-        "Offset",
-        "OneRowRelation",
-        "PipeOperator",
-        "Pivot",
-        "Project",
-        "RelationTimeTravel",
-        "RepartitionByExpression",
-        "ResolvedInlineTable",
-        "Sample",
-        "Sort",
-        "SubqueryAlias",
-        "Tail",
-        "Union",
-        "UnresolvedHaving",
-        "UnresolvedHint",
-        "UnresolvedInlineTable",
-        "UnresolvedRelation",
-        "UnresolvedSubqueryColumnAliases",
-        "UnresolvedTVFAliases",
-        "UnresolvedTableValuedFunction",
-        "UnresolvedWith",
-        "Unpivot",
-        "WithWindowDefinition",
-    ]
-)
-ABOUT_TABLES = frozenset(
-    [
-        "DescribeColumn",
-        "DescribeDeltaDetailCommand",
-        "DescribeDeltaHistory",
-        "DescribeFunction",
-        "DescribeNamespace",
-        "DescribeQueryCommand",
-        "DescribeRelation",
-        "DescribeRelationJsonCommand",
-        "ExplainCommand",
-        "ShowColumns",
-        "ShowCreateTable",
-        "ShowFunctions",
-        "ShowNamespaces",
-        "ShowNamespacesCommand",
-        "ShowPartitions",
-        "ShowTableProperties",
-        "ShowTables",
-        "ShowTablesExtended",
-        "ShowViews",
-        "CurrentNamespace",
-        "UnresolvedFunctionName",
-        "UnresolvedNamespace",
-        "UnresolvedTable",
-        "UnresolvedTableOrView",
-    ]
+STATEMENT_NAMES = tomllib.loads(Path(__file__).with_name("spark_statements.toml").read_text("utf-8"))
+QUERY, ABOUT_TABLES = frozenset(STATEMENT_NAMES["query"]), frozenset(STATEMENT_NAMES["about_tables"])
+FORBIDDEN, TABLE_FUNCTIONS = (
+    frozenset(STATEMENT_NAMES["forbidden_functions"]),
+    frozenset(STATEMENT_NAMES["table_functions"]),
 )
 NAMES_TABLE = ("UnresolvedRelation", "UnresolvedTable", "UnresolvedTableOrView")
 # Functions whose name is known only when the query runs.
 COMPUTED = ("ExpressionWithUnresolvedIdentifier", "PlanWithUnresolvedIdentifier")
-# Functions that call Java methods, or read files and addresses: XML functions read what a document names.
-FORBIDDEN = frozenset(
-    [
-        *("reflect", "java_method", "try_reflect"),
-        *("from_protobuf", "to_protobuf", "from_avro", "to_avro", "schema_of_avro"),
-        *("from_xml", "schema_of_xml", "xpath", "xpath_boolean", "xpath_double", "xpath_float", "xpath_int"),
-        *("xpath_long", "xpath_number", "xpath_short", "xpath_string"),
-    ]
-)
-TABLE_FUNCTIONS = frozenset(
-    [
-        "collations",
-        "explode",
-        "explode_outer",
-        "inline",
-        "inline_outer",
-        "json_tuple",
-        "posexplode",
-        "posexplode_outer",
-        "range",
-        "sql_keywords",
-        "stack",
-        "variant_explode",
-        "variant_explode_outer",
-    ]
-)
 READS = "mqreplay sql runs SELECT, VALUES, SHOW, DESCRIBE and EXPLAIN, and changes nothing"
-# Plans with side effects, and expressions that call Java or read XML, after names are resolved.
-DOES = (
-    "org.apache.spark.sql.catalyst.plans.logical.Command",
-    "org.apache.spark.sql.catalyst.plans.logical.ParsedStatement",
-    "org.apache.spark.sql.catalyst.plans.logical.InsertIntoStatement",
-    "org.apache.spark.sql.catalyst.plans.logical.InsertIntoDir",
-    "org.apache.spark.sql.catalyst.plans.logical.ScriptTransformation",
-    "org.apache.spark.sql.catalyst.expressions.CallMethodViaReflection",
-    "org.apache.spark.sql.catalyst.expressions.xml.XPathExtract",
-)
-DOES_SINCE_4 = (
-    "org.apache.spark.sql.catalyst.expressions.SchemaOfXml",
-    "org.apache.spark.sql.catalyst.expressions.XmlToStructs",
-)
 PLAN = "org.apache.spark.sql.catalyst.plans.logical.LogicalPlan"
 # Packages whose objects are checked; others, such as files and types, hold no plan.
 MADE_OF_PARTS = (
@@ -177,7 +77,7 @@ def read_statement(spark: SparkSession, text: str, tables: Iterable[str]) -> Sta
 def check_analyzed(rows: DataFrame) -> None:
     """Raise InputError if a query with resolved names does anything but read."""
     plan, is_3 = rows._jdf.queryExecution().analyzed(), _is_spark_3(rows.sparkSession)
-    does_more = _kinds(plan, DOES if is_3 else DOES + DOES_SINCE_4)
+    does_more = _kinds(plan, STATEMENT_NAMES["does_more"] + ([] if is_3 else STATEMENT_NAMES["does_more_since_4"]))
     for node in _nodes(plan, in_scala_2_12=is_3):
         if does_more(node):
             raise InputError(f"query refused: {_kind(node)} does more than read; {READS}")

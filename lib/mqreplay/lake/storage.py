@@ -8,56 +8,18 @@ workload identity. The driver's record goes to the tasks, so that workers need n
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+import tomllib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from mqreplay.settings import Settings, StorageSettings
 
-# Names of obstore, which are those of delta-rs and polars too; the environment has them in capitals.
-ENVIRONMENT = frozenset(
-    (
-        "aws_access_key_id",
-        "aws_secret_access_key",
-        "aws_session_token",
-        "aws_region",
-        "aws_default_region",
-        "aws_endpoint_url",
-        "aws_endpoint",
-        "aws_virtual_hosted_style_request",
-        "aws_allow_http",
-        "aws_container_credentials_relative_uri",
-        "aws_container_credentials_full_uri",
-        "aws_container_authorization_token_file",
-        "aws_web_identity_token_file",
-        "aws_role_arn",
-        "aws_role_session_name",
-        "azure_storage_account_name",
-        "azure_storage_account_key",
-        "azure_storage_client_id",
-        "azure_storage_client_secret",
-        "azure_storage_tenant_id",
-        "azure_client_id",
-        "azure_client_secret",
-        "azure_tenant_id",
-        "azure_federated_token_file",
-        "azure_storage_sas_key",
-        "google_service_account",
-        "google_service_account_key",
-        "google_application_credentials",
-    )
-)
-# Hadoop's names. The text of a switch is turned: path style is the opposite of virtual hosts, SSL that of plain HTTP.
-HADOOP = {
-    "fs.s3a.access.key": "aws_access_key_id",
-    "fs.s3a.secret.key": "aws_secret_access_key",
-    "fs.s3a.session.token": "aws_session_token",
-    "fs.s3a.endpoint": "aws_endpoint_url",
-    "fs.s3a.endpoint.region": "aws_region",
-    "fs.s3a.path.style.access": "aws_virtual_hosted_style_request",
-    "fs.s3a.connection.ssl.enabled": "aws_allow_http",
-}
-TURNED = ("fs.s3a.path.style.access", "fs.s3a.connection.ssl.enabled")
+OPTIONS = tomllib.loads(Path(__file__).with_name("store_options.toml").read_text("utf-8"))
+ENVIRONMENT = frozenset(OPTIONS["environment"])
+HADOOP: Mapping[str, str] = OPTIONS["hadoop"]  # Hadoop's names of options
+TURNED: Sequence[str] = OPTIONS["turned"]
 SPARK = "spark.hadoop."
 Pairs = tuple[tuple[str, str], ...]  # names and values, sorted
 

@@ -8,8 +8,8 @@ import shlex
 
 from pyspark import SparkConf, SparkContext
 
-from mqreplay.errors import SettingsError
 from mqreplay.settings import SparkSettings
+from mqreplay.words.errors import SettingsError
 
 MASTER, DRIVER_MEMORY, NAME = "spark.master", "spark.driver.memory", "spark.app.name"
 # What spark-submit uses before the program starts, with its own option for it. None: --conf NAME=VALUE.

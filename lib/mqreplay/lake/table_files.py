@@ -17,16 +17,18 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from deltalake import DeltaTable
 
-from mqreplay.errors import ContractError
 from mqreplay.lake.buckets import COLUMN as BUCKET
 from mqreplay.lake.buckets import Key, buckets, columns_of
-from mqreplay.lake.copies import copied
 from mqreplay.lake.data_checksums import check_files
 from mqreplay.lake.delta_table import open_table
-from mqreplay.lake.files import OBJECT_SCHEMES, FileInfo, files_of, is_remote, joined, scheme_of
+from mqreplay.lake.files import files_of, is_remote, joined
 from mqreplay.lake.row_filter import RowFilter
+from mqreplay.lake.scratch import copied
 from mqreplay.lake.storage import storage_options
+from mqreplay.lake.store_protocol import OBJECT_SCHEMES, FileInfo
 from mqreplay.lake.table_log import last_commit
+from mqreplay.machine.local_files import scheme_of
+from mqreplay.words.errors import ContractError
 
 STRUCTS_MAY_DIFFER = pl.ScanCastOptions(missing_struct_fields="insert", extra_struct_fields="ignore")
 

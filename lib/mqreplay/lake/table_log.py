@@ -12,13 +12,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from itertools import dropwhile
 
-from mqreplay.lake.files import FileInfo, files_of, is_remote, joined
+from mqreplay.lake.files import files_of, is_remote, joined
 from mqreplay.lake.lease import is_leased
 from mqreplay.lake.scratch import scratch
-from mqreplay.local_files import permitted
+from mqreplay.lake.store_protocol import FileInfo
+from mqreplay.machine.local_files import permitted
 
 LOG = "_delta_log"
-COMMIT = re.compile(r"([0-9]{20})\.json")
+COMMIT_FILE = re.compile(r"([0-9]{20})\.json")
 TEMPORARY = re.compile(r"\..*\.tmp|.*#[0-9]+", re.DOTALL)
 LAST_CHECKPOINT = "_last_checkpoint"
 CHECKPOINT = re.compile(r"([0-9]{20})\.checkpoint\.parquet")
@@ -72,7 +73,7 @@ def log_changed(location: str) -> None:
 def _versions(location: str) -> dict[int, str]:
     """Return the versions in the table's log with the names of their files."""
     log = joined(location, LOG)
-    named = [(COMMIT.fullmatch(name) or CHECKPOINT.fullmatch(name), name) for name in files_of(log).names(log)]
+    named = [(COMMIT_FILE.fullmatch(name) or CHECKPOINT.fullmatch(name), name) for name in files_of(log).names(log)]
     return {int(match[1]): name for match, name in named if match}
 
 
@@ -83,7 +84,7 @@ def all_commits(location: str) -> Iterator[str | None]:
     None if a commit is missing or cannot be read, or the table is a store's.
     """
     log = joined(location, LOG)
-    commits = [] if is_remote(location) else [name for name in files_of(log).names(log) if COMMIT.fullmatch(name)]
+    commits = [] if is_remote(location) else [name for name in files_of(log).names(log) if COMMIT_FILE.fullmatch(name)]
     if not commits or int(commits[-1].partition(".")[0]) != len(commits) - 1:
         yield None
         return
@@ -148,7 +149,7 @@ def remove_torn_log_files(location: str, since: int) -> None:
 
 
 def _is_torn(commit: str) -> bool:
-    if COMMIT.fullmatch(commit.rpartition("/")[2]) is None:
+    if COMMIT_FILE.fullmatch(commit.rpartition("/")[2]) is None:
         return False
     lines = files_of(commit).read(commit).splitlines()
     try:

@@ -10,13 +10,12 @@ import threading
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from mqreplay.errors import ContractError
 from mqreplay.lake.contract import load_contracts
-from mqreplay.lake.files import joined
-from mqreplay.lake.small_file import read_json, write_json
-from mqreplay.local_files import permitted
+from mqreplay.lake.files import joined, read_json, write_json
+from mqreplay.machine.local_files import permitted
+from mqreplay.words.errors import ContractError
 
-FILE = ".mqreplay.versions"
+VERSIONS_FILE = ".mqreplay.versions"
 _WRITING = threading.Lock()  # threads may have objects of their own for one warehouse
 
 
@@ -59,7 +58,7 @@ class TableVersions:
     """
 
     def __init__(self, root: str) -> None:
-        self._path = joined(root, FILE)
+        self._path = joined(root, VERSIONS_FILE)
         self._noted: dict[str, Noted] | None = None
 
     def of(self, name: str) -> Noted | None:

@@ -5,7 +5,9 @@ The driver commits the files (lake/delta_table.py). Before that, or if the run d
 
 from __future__ import annotations
 
+import datetime as dt
 import io
+import json
 import re
 import tempfile
 import uuid
@@ -23,11 +25,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from deltalake import WriterProperties
 
-from mqreplay.errors import ContractError, InputError
 from mqreplay.lake.buckets import COLUMN as BUCKET
 from mqreplay.lake.buckets import Key, buckets, columns_of
 from mqreplay.lake.data_checksums import checksum_of
 from mqreplay.lake.files import files_of, is_remote, joined
+from mqreplay.words.errors import ContractError, InputError
 
 WRITER_PROPERTIES = WriterProperties(compression="ZSTD")  # of files that delta-rs writes
 GROUP_ROWS = 100_000  # rows of a row group; about as many are in memory
@@ -37,18 +39,24 @@ LEAST_ROWS = 10_000  # with at least this many rows each
 OPEN_FILES = 16  # of one writer, each of another partition; clients' clocks may be off by any number of days
 GROUP_BYTES = 64_000_000  # of a row group in memory: 100,000 usual rows have 25 to 40 MB, and one row may have 16 MiB
 NAME_BYTES = 255  # of a folder in most file systems
+# Instants that readers of Delta's log can parse: of the years 1 to 9999, in microseconds since 1970.
+LEAST_US, MOST_US = -62_135_596_800_000_000, 253_402_300_799_999_000
 HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"  # null for readers of a partition's folder
 
 Partition = tuple[tuple[str, str], ...]  # names and values of the partition's columns
 
 
 class WrittenFile(NamedTuple):
-    """A file in a table's folder: its path below the folder, its size, its rows, and the values of its partition."""
+    """A file in a table's folder: its path below the folder, its size, its rows, and the values of its partition.
+
+    ``stats`` are those of Delta's log, in JSON.
+    """
 
     path: str
     bytes: int
     rows: int
     partition: Partition
+    stats: str
 
 
 @dataclass(frozen=True)
@@ -58,7 +66,7 @@ class TableWriter:
     ``schema`` is the table's; ``same`` are columns of one value in all rows; ``day_of`` is the instant whose date (UTC)
     is the column day, if the rows lack it. ``required`` columns must not be null. ``repeating`` are the leaf columns
     with a dictionary. ``shard_key``: files are sorted by its buckets (buckets.py). ``checks`` are SQL conditions that
-    each row fulfils.
+    each row fulfils. ``bounded`` are columns whose bounds are in the files' stats.
     """
 
     folder: str
@@ -70,6 +78,7 @@ class TableWriter:
     repeating: tuple[str, ...] = ()
     shard_key: Key = ()
     checks: tuple[str, ...] = ()
+    bounded: tuple[str, ...] = ()
 
     @property
     def asked(self) -> pa.Schema:
@@ -146,6 +155,37 @@ def partition_folder(partition: Partition) -> str:
     return "/".join(f"{name}={quote(value, safe='')}" for name, value in partition)
 
 
+def file_stats(file: pq.FileMetaData, bounded: Iterable[str]) -> str:
+    """Return what Delta's log tells of a Parquet file: its rows, and bounds and nulls of the columns ``bounded``.
+
+    Instants are rounded outwards to milliseconds, as Delta has them. A column with values that have no bounds in the
+    file (long texts) has none in the log.
+    """
+    leaves = {file.schema.column(number).path: number for number in range(len(file.schema))}
+    groups = [file.row_group(number) for number in range(file.num_row_groups)]
+    least, most, nulls = {}, {}, {}
+    for name in bounded:
+        of_groups = [group.column(leaves[name]).statistics for group in groups]
+        if any(each is None for each in of_groups):
+            continue
+        nulls[name] = sum(each.null_count for each in of_groups)
+        filled = [each for each in of_groups if each.num_values]
+        if not filled or not all(each.has_min_max for each in filled):
+            continue
+        first, last = min(each.min_raw for each in filled), max(each.max_raw for each in filled)
+        if isinstance(first, int):
+            if first >= LEAST_US and last <= MOST_US:
+                least[name], most[name] = _instant(first // 1000), _instant(-(-last // 1000))
+        else:
+            least[name], most[name] = first.decode(), last.decode()
+    return json.dumps({"numRecords": file.num_rows, "minValues": least, "maxValues": most, "nullCount": nulls})
+
+
+def _instant(ms: int) -> str:
+    at = dt.datetime.fromtimestamp(0, dt.UTC) + dt.timedelta(milliseconds=ms)
+    return at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
 def all_fulfil(rows: pa.RecordBatch, condition: str) -> bool:
     """Return whether a SQL condition is true for all rows; as in Delta, null does not fulfil it.
 
@@ -179,7 +219,7 @@ class _File:
     """A Parquet file of a partition while it is written. A store takes a file as a whole: it is written here first."""
 
     def __init__(self, writer: TableWriter, partition: Partition) -> None:
-        self._partition = partition
+        self._partition, self._bounded = partition, writer.bounded
         self._path, self._rows = f"{partition_folder(partition)}/part-{uuid.uuid4()}", 0
         self._place = writer.folder
         self._folder = tempfile.TemporaryDirectory() if is_remote(self._place) else None
@@ -196,7 +236,7 @@ class _File:
         """End the file and return its facts. Its name ends with its checksum (data_checksums.py)."""
         self._writer.flush()
         self._writer.close()
-        size = self._local.stat().st_size
+        size, stats = self._local.stat().st_size, file_stats(pq.read_metadata(self._local), self._bounded)
         path = f"{self._path}-{checksum_of(self._local)}.zstd.parquet"
         target = joined(self._place, path)
         if self._folder is None:
@@ -204,7 +244,7 @@ class _File:
         else:
             files_of(target).upload(self._local, target)
             self._folder.cleanup()
-        return WrittenFile(path, size, self._rows, self._partition)
+        return WrittenFile(path, size, self._rows, self._partition, stats)
 
     def discard(self) -> None:
         """Close a file whose writing failed. No version uses it; mqreplay maintain removes it."""

@@ -15,11 +15,11 @@ import pyarrow.parquet as pq
 from deltalake import DeltaTable
 
 from mqreplay import __version__
-from mqreplay.errors import ContractError
 from mqreplay.lake.buckets import key_of
 from mqreplay.lake.checked_tables import CheckedTables
 from mqreplay.lake.contract import Contract, load_contracts
 from mqreplay.lake.delta_table import (
+    COMMITTED_BY,
     CommitConflict,
     add_columns,
     allow_nulls,
@@ -27,25 +27,17 @@ from mqreplay.lake.delta_table import (
     create_table,
     open_table,
     restore_table,
+    set_properties,
 )
 from mqreplay.lake.files import for_each, is_remote, joined
+from mqreplay.lake.ipc_blobs import filtered
 from mqreplay.lake.lease import require_lease
 from mqreplay.lake.row_filter import RowFilter
 from mqreplay.lake.storage import spark_location
-from mqreplay.lake.table_files import (
-    TableFile,
-    TableFiles,
-    files_in,
-    opened,
-    scan_files,
-)
-from mqreplay.lake.table_log import (
-    last_commit,
-    log_changed,
-    remove_table,
-    remove_torn_log_files,
-)
+from mqreplay.lake.table_files import TableFile, TableFiles, files_in, opened, scan_files
+from mqreplay.lake.table_log import last_commit, log_changed, remove_table, remove_torn_log_files
 from mqreplay.lake.table_writer import TableWriter, WrittenFile, as_table, repeating
+from mqreplay.words.errors import ContractError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -139,9 +131,10 @@ class Warehouse(CheckedTables):
             tuple((same or {}).items()),
             day_of,
             tuple(c.name for c in contract.columns if not c.nullable),
-            repeating(schema, {contract.alone, *contract.partitioned_by}),
+            repeating(schema, {contract.single_column_key, *contract.partitioned_by}),
             key_of(contract.shard_key),
             tuple(contract.checks.values()),
+            contract.bounded,
         )
 
     def without(self, name: str, files: Iterable[WrittenFile], gone: pl.Expr) -> list[WrittenFile]:
@@ -176,7 +169,7 @@ class Warehouse(CheckedTables):
             try:
                 table = self._current(name)
                 gone, kept = self._replaced(name, replaced)
-                if files or gone:
+                if files or len(gone):
                     commit_files(place, table, [*files, *kept], gone)
                 self._changed.add(name)
                 return
@@ -190,8 +183,8 @@ class Warehouse(CheckedTables):
         The DataFrame has the columns of the table, and does not depend on its rows. The table is created if it does not
         exist.
         """
-        by_day = self.contracts[name].by_day
-        writer = rows.write.format("delta")
+        by_day = self.contracts[name].is_partitioned_by_day
+        writer = rows.write.format("delta").option("userMetadata", COMMITTED_BY)
         if replaced is not None and replaced.has_whole_partitions(by_day) and self.exists(name):
             self._current(name)
             writer = writer.mode("overwrite").option("replaceWhere", replaced.partitions_sql(by_day))
@@ -214,6 +207,10 @@ class Warehouse(CheckedTables):
             table = open_table(place)
         if names := self._needless_not_null(name, before.fields):
             allow_nulls(place, table, names)
+            table = open_table(place)
+        has = table.metadata().configuration
+        if unset := {key: value for key, value in contract.properties.items() if key not in has}:
+            set_properties(place, table, unset)
             table = open_table(place)
         return table
 
@@ -240,22 +237,17 @@ class Warehouse(CheckedTables):
             "use a new --warehouse and run the recordings again"
         )
 
-    def _replaced(self, name: str, replaced: RowFilter | None) -> tuple[list[str], list[WrittenFile]]:
-        """Return the paths of files with rows to replace, and new files with their other rows."""
+    def _replaced(self, name: str, replaced: RowFilter | None) -> tuple[pl.DataFrame, list[WrittenFile]]:
+        """Return the files with rows to replace (Snapshot.files), and new files with their other rows."""
+        contract, listed = self.contracts[name], self.snapshot(name)
         if replaced is None:
-            return [], []
-        contract, place = self.contracts[name], self.location(name)
-        listed = self.snapshot(name).of(replaced)
-        if replaced.has_whole_partitions(contract.by_day):
-            return listed["path"].to_list(), []
-        gone: list[str] = []
-        kept: list[WrittenFile] = []
-        for path, file in zip(listed["path"], files_in(place, listed), strict=True):
-            others = self._rewritten(name, file, replaced.condition)
-            if others is not None:
-                gone.append(path)
-                kept += others
-        return gone, kept
+            return listed.files.clear(), []
+        mine = listed.of(replaced)
+        if replaced.has_whole_partitions(contract.is_partitioned_by_day):
+            return mine, []
+        others = [self._rewritten(name, file, replaced.condition) for file in files_in(self.location(name), mine)]
+        gone = mine.filter(pl.Series([each is not None for each in others], dtype=pl.Boolean))
+        return gone, [file for each in others if each is not None for file in each]
 
     def _rewritten(self, name: str, file: TableFile, gone: pl.Expr) -> list[WrittenFile] | None:
         """Rewrite a file without the rows for which ``gone`` is true; None if it has none of them."""
@@ -311,11 +303,6 @@ def file_batches(file: TableFile, schema: pa.Schema, wanted: pl.Expr | None = No
             columns = [beside[f.name] if f.name in beside else batch.column(f.name).cast(f.type) for f in schema]
             whole = pa.RecordBatch.from_arrays(columns, schema=schema)
             yield whole if wanted is None else filtered(whole, wanted)
-
-
-def filtered(rows: pa.RecordBatch, wanted: pl.Expr) -> pa.RecordBatch:
-    """Return the rows for which the condition is true."""
-    return rows.filter(pl.DataFrame(pl.from_arrow(rows)).select(wanted.alias("keep"))["keep"].to_arrow())
 
 
 def _table(rows: list[Sequence[Any]], schema: pa.Schema) -> pa.Table:

@@ -19,7 +19,7 @@ from zipimport import zipimporter
 
 from pyspark import daemon, worker
 
-CLOSED = (BrokenPipeError, ConnectionResetError, EOFError)  # what Java's end of a socket gives once it is closed
+SOCKET_CLOSED = (BrokenPipeError, ConnectionResetError, EOFError)  # what Java's end of a socket gives once it is closed
 
 
 def main(infile: BinaryIO, outfile: BinaryIO) -> None:
@@ -27,13 +27,13 @@ def main(infile: BinaryIO, outfile: BinaryIO) -> None:
     forget_zip_importers()
     try:
         worker.main(infile, outfile)
-    except CLOSED:
+    except SOCKET_CLOSED:
         _discard(outfile)
         sys.exit(1)
     finally:
         try:
             outfile.flush()
-        except CLOSED:
+        except SOCKET_CLOSED:
             _discard(outfile)
 
 

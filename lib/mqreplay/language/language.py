@@ -31,7 +31,7 @@ from typing import Any, Final
 
 from markupsafe import Markup, escape
 
-from mqreplay.quantity import counted, listed
+from mqreplay.words.quantity import counted, listed
 
 ENGLISH: Final = "en"
 LANGUAGES: Final = (ENGLISH, "zh")

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import datetime as dt
-from typing import Final
+from typing import Any, Final
 
 import polars as pl
 
 from mqreplay.evidence.brokers.broker_descriptions import PROPERTIES
 from mqreplay.evidence.brokers.listed_brokers import listed_brokers
 from mqreplay.moment.instant import Recorded
+from mqreplay.words.keys import BROKER
 
-BROKER: Final = ["broker_name", "broker_id"]
-COLUMNS: Final = (
+BROKER_COLUMNS: Final = (
     *BROKER,
     *("broker_addr", "broker_role", "rocketmq_version", "up", "answered_ts", "name_servers", "listed_by"),
     *("log_end", "behind_bytes", "behind_ms"),
 )
 POLLED: Final = dt.timedelta(seconds=90)  # an older answer does not show that a broker was up
-SETTINGS: Final = (
+EXPOSED: Final = dt.timedelta(minutes=2)  # gold.failover_exposure has a row a minute
+SHOWN_SETTINGS: Final = (
     *("brokerRole", "flushDiskType", "slaveReadEnable", "accessMessageInMemoryMaxRatio", "offsetCheckInSlave"),
     *("transferMsgByHeap", "longPollingEnable", "messageDelayLevel", "diskMaxUsedSpaceRatio", "haSlaveFallbehindMax"),
     *("haMaxGapNotInSync", "rejectTransactionMessage", "autoCreateTopicEnable", "brokerPermission"),
@@ -26,7 +27,7 @@ SETTINGS: Final = (
 
 
 def brokers_at(recorded: Recorded, at: dt.datetime, broker: str | None = None) -> pl.DataFrame:
-    """Return one row for each broker: COLUMNS.
+    """Return one row for each broker: BROKER_COLUMNS.
 
     ``up``: true if it answered the last poll, false if that poll failed or the broker was down (finding broker_down),
     null if nobody asked within 90 s. ``listed_by``: how many of ``name_servers`` had it in their last answer; one whose
@@ -44,12 +45,12 @@ def brokers_at(recorded: Recorded, at: dt.datetime, broker: str | None = None) -
     )
     ended = both.join(_replicated(recorded, at), BROKER, how="left").join(_down(recorded, at), BROKER, how="left")
     up = pl.when(pl.col("is_down").fill_null(value=False)).then(False).otherwise("answered")
-    rows = ended.with_columns(up.alias("up")).select(COLUMNS).sort(BROKER)
+    rows = ended.with_columns(up.alias("up")).select(BROKER_COLUMNS).sort(BROKER)
     return rows if broker is None else rows.filter(pl.col("broker_name") == broker)
 
 
 def settings_at(recorded: Recorded, at: dt.datetime, broker: str | None = None) -> pl.DataFrame:
-    """Return the settings in force that decide for readers: broker_name, broker_id, name, value; SETTINGS alone."""
+    """Return the SHOWN_SETTINGS in force, which decide for readers: broker_name, broker_id, name, value."""
     last = recorded.before("silver.broker", "ts", at).sort("ts").group_by(BROKER).last()
     chosen = settings_of(last).drop("ts").sort(*BROKER, "name")
     return chosen if broker is None else chosen.filter(pl.col("broker_name") == broker)
@@ -59,7 +60,7 @@ def settings_of(described: pl.LazyFrame) -> pl.DataFrame:
     """Return the settings of descriptions, rows of silver.broker: broker_name, broker_id, ts, name, value."""
     each = described.select(*BROKER, "ts", pl.col("properties").cast(PROPERTIES)).explode("properties")
     named = each.unnest("properties").rename({"key": "name"})
-    return named.filter(pl.col("name").is_in(SETTINGS)).collect()
+    return named.filter(pl.col("name").is_in(SHOWN_SETTINGS)).collect()
 
 
 def _described(recorded: Recorded, at: dt.datetime) -> pl.DataFrame:
@@ -120,3 +121,13 @@ def _down(recorded: Recorded, at: dt.datetime) -> pl.DataFrame:
         (pl.col("kind") == "broker_down") & (pl.col("to_ts").is_null() | (pl.col("to_ts") > at))
     )
     return found.select(*BROKER, pl.lit(value=True).alias("is_down")).unique().collect()
+
+
+def exposure_at(recorded: Recorded, broker_name: str, at: dt.datetime) -> dict[str, Any]:
+    """Return what the failure of a master would have cost: the last row of gold.failover_exposure up to ``at``.
+
+    By column; empty without a row within two minutes.
+    """
+    rows = recorded.before("gold.failover_exposure", "minute_ts", at, EXPOSED)
+    last = rows.filter(pl.col("broker_name") == broker_name).sort("minute_ts").tail(1).collect()
+    return next(iter(last.to_dicts()), {})

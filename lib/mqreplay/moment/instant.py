@@ -5,18 +5,22 @@ from __future__ import annotations
 import datetime as dt
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 import polars as pl
 
-from mqreplay.errors import InputError
+from mqreplay.lake.files import is_remote, joined
 from mqreplay.lake.row_filter import RowFilter
 from mqreplay.lake.warehouse import Warehouse
+from mqreplay.words.errors import InputError
+from mqreplay.words.time_span import ONE_DAY
 
 _TIME: Final = re.compile(r"\d{1,2}:\d{2}(:\d{2}([.,]\d{1,6})?)?")
 EXAMPLE: Final = "02:51:30 or 2026-11-21T02:51:30"
-ONE_DAY: Final = dt.timedelta(days=1)
+WATCH: Final = "watch"  # the folder of a warehouse with the tables of the last minutes, by `nightly --watch`
 
 
 @dataclass(frozen=True)
@@ -33,16 +37,24 @@ class Recorded:
 
         Raises InputError if the text is no instant, or the recording does not hold it.
         """
-        found = self._last_at(text.strip()) if _TIME.fullmatch(text.strip()) else _with_day(text, option)
-        if found is None or not self.first <= found <= self.last:
+        text = str(text)  # notebooks have instants of Python, too
+        found = time_of_day(text, self.last) or _with_day(text, option)
+        if not self.first <= found <= self.last:
             span = f"from {self.first:%Y-%m-%d %H:%M:%S} to {self.last:%Y-%m-%d %H:%M:%S} UTC"
             raise InputError(f"{option} {text!r} is outside of the recording of {self.cluster}, which goes {span}")
         return found
 
+    def span(self, since: str, until: str, since_option: str, until_option: str) -> tuple[dt.datetime, dt.datetime]:
+        """Return two instants in order. Raises InputError."""
+        first, last = self.instant(since, since_option), self.instant(until, until_option)
+        if last < first:
+            raise InputError(f"{until_option} {until!r} is before {since!r}; give the earlier instant first")
+        return first, last
+
     def before(self, name: str, ts: str, at: dt.datetime, reach: dt.timedelta | None = None) -> pl.LazyFrame:
         """Return the cluster's rows of a table whose ``ts`` is not after ``at``, and within ``reach`` before it."""
         first = dt.date.min if reach is None else (at - reach).date()
-        by_day = self.warehouse.contracts[name].has_day
+        by_day = self.warehouse.contracts[name].has_day_column
         days = RowFilter(self.cluster, between=(first, at.date()), undated=True)
         known = self.warehouse.read(name, days if by_day else RowFilter(self.cluster)).filter(pl.col(ts) <= at)
         return known if reach is None else known.filter(pl.col(ts) >= at - reach)
@@ -60,13 +72,26 @@ class Recorded:
         rows = self.warehouse.read(name, RowFilter(self.cluster, days=frozenset({at.date()})))
         return rows.filter(pl.col("from_ts") <= at)
 
-    def _last_at(self, text: str) -> dt.datetime | None:
-        try:
-            time = dt.time.fromisoformat(text.zfill(len(text) + (text.index(":") == 1)).replace(",", "."))
-        except ValueError:
-            raise InputError(f"{text!r} is no time of day; write it as {EXAMPLE}") from None
-        found = dt.datetime.combine(self.last.date(), time, dt.UTC)
-        return found if found <= self.last else found - ONE_DAY
+    def judged_days(self) -> list[dt.date]:
+        """Return the days that have been judged."""
+        counted = self.warehouse.read("gold.judgement", RowFilter(self.cluster)).select("day").unique()
+        return counted.sort("day").collect()["day"].to_list()
+
+
+def time_of_day(text: str, last: dt.datetime) -> dt.datetime | None:
+    """Return the last instant not after ``last`` that has a time of day, such as 2:50 or 02:50:31.
+
+    None for other texts. Raises InputError for a time that no day has.
+    """
+    text = text.strip()
+    if not _TIME.fullmatch(text):
+        return None
+    try:
+        time = dt.time.fromisoformat(text.zfill(len(text) + (text.index(":") == 1)).replace(",", "."))
+    except ValueError:
+        raise InputError(f"{text!r} is no time of day; write it as {EXAMPLE}") from None
+    found = dt.datetime.combine(last.date(), time, dt.UTC)
+    return found if found <= last else found - ONE_DAY
 
 
 def _with_day(text: str, option: str) -> dt.datetime:
@@ -90,6 +115,30 @@ def recorded(warehouse: Warehouse, cluster: str | None) -> Recorded:
         raise InputError(f"the warehouse has no cluster {cluster}; it has {_listed(names)}")
     name, first, last = spans.filter(pl.col("cluster") == (cluster or names[0])).row(0)
     return Recorded(warehouse, name, first, last)
+
+
+def last_window(warehouse: Warehouse) -> Warehouse | None:
+    """Return the tables of the last minutes that `nightly --watch` has judged; None if it does not run."""
+    root = joined(warehouse.root, WATCH)
+    return Warehouse(root) if not is_remote(root) and Path(root).is_dir() else None
+
+
+def recorded_around(warehouse: Warehouse, cluster: str | None, text: str, option: str) -> tuple[Recorded, dt.datetime]:
+    """Return the instant of ``text`` and the recording that has it: that of the nights, or of the last minutes.
+
+    Raises InputError as `recorded` and `Recorded.instant` do.
+    """
+    try:
+        night = recorded(warehouse, cluster)
+        return night, night.instant(text, option)
+    except InputError:
+        window = last_window(warehouse)
+        if window is None:
+            raise
+        with suppress(InputError):  # the reason of the nights names their time
+            live = recorded(window, cluster)
+            return live, live.instant(text, option)
+        raise
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -8,17 +8,17 @@ from typing import Final
 
 import polars as pl
 
-from mqreplay.errors import InputError
 from mqreplay.lake.row_filter import RowFilter
-from mqreplay.lake.similar import did_you_mean
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.moment.instant import Recorded
+from mqreplay.words.errors import InputError
+from mqreplay.words.similar import did_you_mean
 
 KNOWN: Final = 8
 # Clients behind a proxy are in findings alone.
-GROUPS: Final = ("gold.member", "silver.rebalance", "silver.offset_checkpoint", "gold.finding")
-TOPICS: Final = ("silver.rebalance", "silver.topic_config")
-BROKERS: Final = ("silver.broker", "silver.broker_runtime", "silver.pull")
+GROUP_TABLES: Final = ("gold.member", "silver.rebalance", "silver.offset_checkpoint", "gold.finding")
+TOPIC_TABLES: Final = ("silver.rebalance", "silver.topic_config")
+BROKER_TABLES: Final = ("silver.broker", "silver.broker_runtime", "silver.pull")
 
 
 def require_names(
@@ -26,9 +26,9 @@ def require_names(
 ) -> None:
     """Raise InputError for the first name that the recording does not know; it names similar ones."""
     for what, column, tables, names in (
-        ("group", "consumer_group", GROUPS, groups),
-        ("topic", "topic", TOPICS, topics),
-        ("broker", "broker_name", BROKERS, brokers),
+        ("group", "consumer_group", GROUP_TABLES, groups),
+        ("topic", "topic", TOPIC_TABLES, topics),
+        ("broker", "broker_name", BROKER_TABLES, brokers),
     ):
         for name in sorted(names):
             known: set[str] = set()

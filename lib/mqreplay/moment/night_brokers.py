@@ -5,9 +5,10 @@ from __future__ import annotations
 import polars as pl
 
 from mqreplay.lake.row_filter import RowFilter
-from mqreplay.moment.brokers import BROKER, POLLED, settings_of
+from mqreplay.moment.brokers import POLLED, settings_of
 from mqreplay.moment.instant import Recorded
 from mqreplay.moment.steps import Steps, first_ms, ms_between, rows_of, value_steps
+from mqreplay.words.keys import BROKER
 
 UP, DOWN = 1, 0  # None: nobody asked
 Broker = tuple[str, int]

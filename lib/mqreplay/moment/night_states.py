@@ -11,12 +11,11 @@ import polars as pl
 
 from mqreplay.moment.instant import Recorded
 from mqreplay.moment.night_brokers import DOWN, Broker, broker_settings, broker_states
-from mqreplay.moment.night_queues import GROUP, LINE, SLOTS, QueueFrames, queue_frames, slot_ms
+from mqreplay.moment.night_queues import LAG_SLOTS, QueueFrames, queue_frames, shared_or_dropped, slot_ms, unowned
 from mqreplay.moment.steps import Steps, counted_steps, ms_between, rows_of, value_at, value_steps
+from mqreplay.words.keys import GROUP, GROUP_QUEUE, GROUP_TOPIC
 
 Row = dict[str, Any]
-
-OF_TOPIC = [GROUP, "topic"]
 
 
 @dataclass
@@ -60,13 +59,19 @@ class GroupStates:
 
 @dataclass
 class NightStates:
-    """All states of a night. ``slot`` is the milliseconds between two instants at which lag is known."""
+    """All states of a night. ``slot`` is the milliseconds between two instants at which lag is known.
+
+    ``disputes``: when nobody held a queue, or several clients did (`shared_or_dropped`). ``ends``: topic, broker_name,
+    queue_id, slot, offset, where an end was stated in the slot before.
+    """
 
     night: Recorded
     slot: int
     groups: dict[str, GroupStates] = field(default_factory=dict)
     brokers: dict[Broker, Steps] = field(default_factory=dict)
     settings: dict[Broker, dict[str, str]] = field(default_factory=dict)
+    disputes: pl.DataFrame = field(default_factory=pl.DataFrame)
+    ends: pl.DataFrame = field(default_factory=pl.DataFrame)
 
     @property
     def last(self) -> int:
@@ -81,6 +86,10 @@ class NightStates:
         """Return the last whole millisecond of the night that is not after an instant."""
         return ms_between(self.night.first, at)
 
+    def slot_start(self, slot: int) -> dt.datetime:
+        """Return the instant of a slot."""
+        return self.night.first + dt.timedelta(milliseconds=slot * self.slot)
+
     def outages(self, broker: Broker) -> int:
         """Return how many times a broker stopped answering."""
         return self.brokers[broker][1::2].count(DOWN)
@@ -91,6 +100,7 @@ def night_states(night: Recorded) -> NightStates:
     frames = queue_frames(night)
     states = NightStates(night, slot_ms((night.last - night.first).total_seconds()))
     states.brokers, states.settings = broker_states(night), broker_settings(night)
+    states.disputes, states.ends = shared_or_dropped(frames.owned), frames.ends
     groups = states.groups
 
     def group(name: str) -> GroupStates:
@@ -101,11 +111,11 @@ def night_states(night: Recorded) -> NightStates:
     for name, changes in _member_changes(frames).items():
         group(name).members = counted_steps(changes, states.last)
         group(name).shares_queues = all(row["shares_queues"] is not False for row in group(name).sessions)
-    for name, changes in _orphan_changes(frames).items():
+    for name, changes in _orphan_changes(unowned(frames, night)).items():
         group(name).without_owner = counted_steps(changes, states.last)
-    for (name, topic), lag in _lag_slots(frames, SLOTS + 1).items():
+    for (name, topic), lag in _lag_slots(frames, LAG_SLOTS + 1).items():
         group(name).lag[topic] = lag
-    queues = pl.concat([frames.known.select(LINE), frames.held.select(LINE)]).unique()
+    queues = pl.concat([frames.known.select(GROUP_QUEUE), frames.owned.select(GROUP_QUEUE)]).unique()
     for name, topic, broker, count in queues.group_by(GROUP, "topic", "broker_name").len().sort(pl.all()).iter_rows():
         group(name).queues[topic, broker] = count
     for name, strategy in _strategies(night).iter_rows():
@@ -115,7 +125,7 @@ def night_states(night: Recorded) -> NightStates:
         for each in groups.values():
             each.members = []
     # Without a record of any owner, nothing shows that a queue has none.
-    owned = set(frames.held[GROUP])
+    owned = set(frames.owned[GROUP])
     for each in groups.values():
         if each.name not in owned or not each.members:
             each.without_owner = []
@@ -135,15 +145,11 @@ def _member_changes(frames: QueueFrames) -> dict[str, list[tuple[int, int]]]:
     return found
 
 
-def _orphan_changes(frames: QueueFrames) -> dict[str, list[tuple[int, int]]]:
+def _orphan_changes(unowned: pl.DataFrame) -> dict[str, list[tuple[int, int]]]:
     """Return when queues that a group is known to read lose their owner (1) and get one (-1)."""
-    since = frames.known.select(GROUP, pl.col("since").alias("at"), pl.lit(1).alias("change"))
-    held = frames.held.join(frames.known, LINE).filter(pl.col("end") > pl.col("since"))
-    begins = held.select(GROUP, pl.max_horizontal("begin", "since").alias("at"), pl.lit(-1).alias("change"))
-    ends = held.select(GROUP, pl.col("end").alias("at"), pl.lit(1).alias("change"))
     found: dict[str, list[tuple[int, int]]] = defaultdict(list)
-    for name, at, change in pl.concat([since, begins, ends]).sort(GROUP, "at").iter_rows():
-        found[name].append((at, change))
+    for name, begin, end in unowned.select(GROUP, "begin", "end").iter_rows():
+        found[name] += [(begin, 1), (end, -1)]
     return found
 
 
@@ -158,19 +164,19 @@ def _lag_slots(frames: QueueFrames, slots: int) -> dict[tuple[str, str], list[in
     was_unknown = before.is_null() & ~is_first
     unknown = pl.col("lag").is_null().cast(pl.Int64) - was_unknown.cast(pl.Int64)
     changes = frames.lag.with_columns(change.alias("change"), unknown.alias("unknown"))
-    topics = frames.lines.select(OF_TOPIC).unique().with_row_index("of_topic")
-    of_line = frames.lines.join(topics, OF_TOPIC).select("line", "of_topic")
-    no_offset = frames.known.join(frames.lines, LINE, how="anti")
+    topics = frames.lines.select(GROUP_TOPIC).unique().with_row_index("of_topic")
+    of_line = frames.lines.join(topics, GROUP_TOPIC).select("line", "of_topic")
+    no_offset = frames.known.join(frames.lines, GROUP_QUEUE, how="anti")
     found: dict[tuple[str, str], list[int | None]] = {}
-    never = set(no_offset.select(OF_TOPIC).unique().rows())
+    never = set(no_offset.select(GROUP_TOPIC).unique().rows())
     by_slot = (
         changes.filter(pl.col("slot") < slots)
         .join(of_line, "line")
         .group_by("of_topic", "slot")
         .agg(pl.col("change", "unknown").sum())
         .join(topics, "of_topic")
-        .select(*OF_TOPIC, "slot", "change", "unknown")
-        .sort(*OF_TOPIC, "slot")
+        .select(*GROUP_TOPIC, "slot", "change", "unknown")
+        .sort(*GROUP_TOPIC, "slot")
     )
     seen: dict[tuple[str, str], list[tuple[int, int, int]]] = defaultdict(list)
     for name, topic, slot, more, lacking in by_slot.iter_rows():

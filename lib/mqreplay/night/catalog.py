@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mqreplay.engines.engine import Engine
-from mqreplay.errors import InputError
-from mqreplay.lake.catalog_mark import require_names
+from mqreplay.lake.catalog import require_names
 from mqreplay.lake.registration import CatalogNames
 from mqreplay.lake.warehouse import Warehouse
+from mqreplay.words.errors import InputError
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Catalog:
         if engine != "spark":
             raise InputError(
                 f"--catalog needs Spark, which has the catalog; leave out --engine {engine}, or run the statements "
-                "that `mqreplay register` prints in a Spark session"
+                "that `mqreplay tables --sql` prints in a Spark session"
             )
 
 

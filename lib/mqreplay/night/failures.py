@@ -7,9 +7,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Literal
 
-from mqreplay.crash import failure_of, is_of_machine
-from mqreplay.errors import InputErrors, MqreplayError, StoreUnavailable, WarehouseLocked
-from mqreplay.stop_signals import stopped_by
+from mqreplay.machine.crash import failure_of, is_of_machine
+from mqreplay.machine.stop_signals import stopped_by
+from mqreplay.words.errors import InputErrors, MqreplayError, StoreUnavailable, WarehouseLocked
 
 
 @dataclass(frozen=True)

@@ -12,12 +12,7 @@ from mqreplay.lake.files import for_each
 from mqreplay.lake.journal import interrupted_step
 from mqreplay.lake.local_folder import check_folders, folder
 from mqreplay.lake.lock import warehouse_lock
-from mqreplay.lake.maintenance import (
-    compact,
-    removable_files,
-    remove_unused,
-    small_files,
-)
+from mqreplay.lake.maintenance import compact, removable_files, remove_unused, small_files
 from mqreplay.lake.sql import check_text
 from mqreplay.lake.storage import use_settings
 from mqreplay.lake.warehouse import Warehouse
@@ -25,7 +20,7 @@ from mqreplay.night.catalog import opened_warehouse
 from mqreplay.night.nightly_run import NightlyRun
 from mqreplay.night.retention import first_kept, keep_of
 from mqreplay.night.steps import Steps
-from mqreplay.quality.scope import UNDATED
+from mqreplay.quality import UNDATED
 from mqreplay.settings import Settings
 
 Progress = Callable[[str], None]

@@ -9,21 +9,23 @@ from dataclasses import dataclass
 from importlib import import_module
 from threading import Thread
 
+from mqreplay.answers.figures import Sample
+from mqreplay.answers.outcome import Outcome
 from mqreplay.engines.choice import running_engine
 from mqreplay.ingest.digests import KnownDigests
 from mqreplay.lake.local_folder import check_folders, folder
 from mqreplay.lake.lock import warehouse_lock
+from mqreplay.lake.result_cache import first_days
 from mqreplay.lake.sql import check_text
 from mqreplay.lake.storage import use_settings
+from mqreplay.lake.table_versions import DamagedTable
 from mqreplay.lake.ticker import Ticker
 from mqreplay.night.catalog import Catalog, opened_warehouse
-from mqreplay.night.damaged_tables import remove_damaged
 from mqreplay.night.failures import Failure, Failures
-from mqreplay.night.figures import Sample
 from mqreplay.night.nightly_run import NightlyRun, Progress
-from mqreplay.night.outcome import Outcome
 from mqreplay.night.recordings import begun_listings, finished_listings
-from mqreplay.replay.group_limits import group_limits
+from mqreplay.night.steps import Steps
+from mqreplay.replay.day_findings import group_limits
 from mqreplay.settings import Settings
 
 
@@ -144,3 +146,33 @@ def run(
         if command.reports:
             night.overview()
         return outcomes
+
+
+def remove_damaged(night: NightlyRun, *, judges: bool) -> bool:
+    """Remove damaged tables that the days of silver can make again; let each day be judged again. Return whether any.
+
+    ``judges``: the run judges days. Raises DamagedTable for other tables.
+    """
+    warehouse, damaged = night.warehouse, dict[str, DamagedTable]()
+    for name in warehouse.contracts:
+        try:
+            warehouse.check(name, checksums=False)
+        except DamagedTable as error:
+            damaged[name] = error
+    if not damaged:
+        return False
+    if all(warehouse.version(name) is None for name in warehouse.contracts):
+        warehouse.note_versions(damaged)  # somebody has removed all tables, to start again
+        return False
+    lasting = [reason for name, reason in damaged.items() if not (judges and warehouse.contracts[name].is_judged)]
+    if lasting:
+        raise lasting[0]
+    clusters = night.clusters(None)
+    if any("silver" in first_days(warehouse, cluster) for cluster in clusters):
+        raise next(iter(damaged.values()))  # not all days can be made again
+    for cluster in clusters:
+        Steps(warehouse, cluster).again()
+    for name, reason in damaged.items():
+        night.progress(f"{reason.what}; all days are judged again")
+        warehouse.drop(name)
+    return True

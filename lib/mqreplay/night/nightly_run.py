@@ -8,27 +8,23 @@ from contextlib import AbstractContextManager
 from functools import cached_property
 from itertools import chain
 
+from mqreplay.answers.figures import Sample, night_figures
+from mqreplay.answers.mutes import valid_mutes
+from mqreplay.answers.outcome import Outcome, kept_outcome, outcome_of
+from mqreplay.answers.page_path import anonymised_path, file_name, page_path
 from mqreplay.engines.engine import Engine
-from mqreplay.errors import InputError
 from mqreplay.ingest.offset_checkpoint import OffsetCheckpoint
 from mqreplay.ingest.recorded_files import RecordedFiles
 from mqreplay.ingest.run import Ingested, ingest, known_files, known_recordings, refused_rows
-from mqreplay.lake.files import files_of, joined
+from mqreplay.lake.files import files_of, joined, write_text
 from mqreplay.lake.journal import Journal
-from mqreplay.lake.kept_days import first_days, kept_days
-from mqreplay.lake.remembered import Question, Remembered, write_kept
+from mqreplay.lake.result_cache import CachedQuery, ResultCache, first_days, kept_days, write_kept
 from mqreplay.lake.row_filter import RowFilter
-from mqreplay.lake.small_file import write_text
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.night.anonymise.warehouse import AnonymisedWarehouse
 from mqreplay.night.failures import Failures
-from mqreplay.night.figures import Sample, night_figures
-from mqreplay.night.file_name import file_name
-from mqreplay.night.notify.mutes import valid_mutes
-from mqreplay.night.outcome import Outcome, kept_outcome, outcome_of
 from mqreplay.night.overview import LastRuns, write_overview
 from mqreplay.night.page import anonymised_data, page_data
-from mqreplay.night.page_path import anonymised_path, page_path
 from mqreplay.night.replay_day import replay_day
 from mqreplay.night.reported import Night, Reported
 from mqreplay.night.retention import first_judged
@@ -46,6 +42,7 @@ from mqreplay.night.steps import (
 from mqreplay.night.validation import Validation
 from mqreplay.report.build import build_report
 from mqreplay.settings import Settings
+from mqreplay.words.errors import InputError
 
 Progress = Callable[[str], None]
 
@@ -174,7 +171,7 @@ class NightlyRun:
 
     def forget_empty_clusters(self) -> None:
         """Remove the rows of clusters that have no recording left."""
-        for (cluster,) in Remembered(self.warehouse).rows(empty_clusters()):
+        for (cluster,) in ResultCache(self.warehouse).rows(empty_clusters()):
             self.progress(f"{cluster}: no recording of this cluster is left; removing its rows")
             with self.journal.transaction(f"removal of {cluster}"):
                 self._remove(RowFilter(cluster))
@@ -298,11 +295,11 @@ class NightlyRun:
             )
             for done in ingested
         ]
-        Remembered(self.warehouse).keep([known_recordings(), empty_clusters(), *chain.from_iterable(asked)])
+        ResultCache(self.warehouse).keep([known_recordings(), empty_clusters(), *chain.from_iterable(asked)])
 
     def spans(self, cluster: str) -> list[Span]:
         """Return the spans of the cluster's files."""
-        return [Span(*row) for row in Remembered(self.warehouse).rows(self._asked(cluster))]
+        return [Span(*row) for row in ResultCache(self.warehouse).rows(self._asked(cluster))]
 
-    def _asked(self, cluster: str) -> Question:
+    def _asked(self, cluster: str) -> CachedQuery:
         return spans(cluster, self.settings.replay.lookback_minutes, TABLES_OF_KINDS)

@@ -8,15 +8,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from mqreplay.lake.files import files_of
-from mqreplay.lake.remembered import last_kept
-from mqreplay.lake.small_file import read_json, write_json, write_text
+from mqreplay.answers.findings import judged_days
+from mqreplay.answers.page_path import index_path, page_name, page_path
+from mqreplay.lake.files import files_of, read_json, write_json, write_text
+from mqreplay.lake.result_cache import last_kept
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.night.failures import Failure
-from mqreplay.night.page_path import index_path, page_name, page_path
 from mqreplay.night.reported import Reported
-from mqreplay.report.overview import ClusterRow, build_overview, judged_days, overview
-from mqreplay.settings_sections import ReportSettings
+from mqreplay.report.overview import ClusterRow, build_overview, overview
+from mqreplay.settings.sections import ReportSettings
 
 
 @dataclass

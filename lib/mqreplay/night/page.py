@@ -6,12 +6,12 @@ import datetime as dt
 from collections.abc import Sequence
 from dataclasses import replace
 
+from mqreplay.answers.mutes import Mute, mark_text, marked
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.language.language import ENGLISH
 from mqreplay.moment.instant import Recorded
 from mqreplay.moment.night_states import night_states
 from mqreplay.night.anonymise.warehouse import AnonymisedWarehouse
-from mqreplay.night.notify.mutes import Mute, mark_text, marked
 from mqreplay.report.collect import collect
 from mqreplay.report.data import ReportData
 from mqreplay.report.pictures.night import recorded_nights

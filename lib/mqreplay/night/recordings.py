@@ -9,13 +9,13 @@ from fnmatch import fnmatchcase
 from itertools import takewhile
 
 from mqreplay.engines.engine import Engine
-from mqreplay.errors import InputError
 from mqreplay.ingest.listing import Listing, begin_listings, finish_listings
 from mqreplay.ingest.recorded_files import RecordedFiles
 from mqreplay.lake.files import files_of, is_remote, joined
 from mqreplay.lake.local_folder import check_folders
 from mqreplay.night.failures import Failures
-from mqreplay.printable import printable
+from mqreplay.words.errors import InputError
+from mqreplay.words.printable import printable
 
 MAGIC = re.compile(r"[*?[]")
 

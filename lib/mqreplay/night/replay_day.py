@@ -3,28 +3,27 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 from mqreplay.decode.kinds import KINDS
 from mqreplay.engines.engine import Engine
-from mqreplay.ingest.recorder_kinds import OF_SNAPSHOTS
-from mqreplay.lake.row_filter import Days, RowFilter
+from mqreplay.ingest.recording import SNAPSHOT_KINDS
+from mqreplay.ingest.run import WRITERS
+from mqreplay.lake.row_filter import RowFilter
 from mqreplay.lake.ticker import Ticker
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.night.steps import Span, kinds_of, reach_of, recorded_until, sure_starts
-from mqreplay.replay.day import CHECKPOINT, DAY, DESCRIPTIONS, INSTANTS, NO_TIME, Day
+from mqreplay.replay.context import Recorded
+from mqreplay.replay.day import NO_TIME, Day
+from mqreplay.replay.days_read import days_read
 from mqreplay.replay.plan import Replay
-from mqreplay.replay.recorded import Recorded
 from mqreplay.settings import Settings
+from mqreplay.words.time_span import ONE_DAY
 
 Progress = Callable[[str], None]
-WRITERS = 3
-OTHER_KINDS = ("brokers", *OF_SNAPSHOTS)  # not JSONL, so not in KINDS
-TABLES = [f"silver.{name}" for name in (*INSTANTS, *DESCRIPTIONS)]
-TABLES += ["bronze.quarantine", "gold.allocation", "gold.pull_route", "gold.offset_continuity", "gold.finding"]
-ALL_DAYS = ("silver.topic_config", "silver.broker", "silver.subscription_group")
+OTHER_KINDS = ("brokers", *SNAPSHOT_KINDS)  # not JSONL, so not in KINDS
 
 
 def replay_day(
@@ -62,22 +61,6 @@ def replay_day(
     progress(f"{cluster}: {day} replayed")
 
 
-def days_read(warehouse: Warehouse, cluster: str, day: dt.date, since: dt.datetime) -> Mapping[str, Days]:
-    """Return by table the days that a replay of the time from ``since`` to the end of ``day`` reads."""
-    around, any_day = Days(since.date() - DAY, day + DAY), Days()
-    days = {name: around if _is_dated(warehouse, name) else any_day for name in TABLES}
-    # Without the checkpoint of the midnight after ``since``, an earlier one and the changes since then are needed.
-    midnight = since.date() + DAY
-    at_midnight = Days(midnight, midnight)
-    if warehouse.read(CHECKPOINT, RowFilter(cluster, between=(midnight, midnight))).limit(1).collect().is_empty():
-        return days | {CHECKPOINT: Days(last=midnight), "silver.offset_change": Days(last=day + DAY)}
-    return days | {CHECKPOINT: at_midnight}
-
-
-def _is_dated(warehouse: Warehouse, name: str) -> bool:
-    return warehouse.contracts[name].has_day and name not in ALL_DAYS
-
-
 def recorded_of(found: list[Span], day: Day) -> Recorded:
     """Return the coverage of the recordings that ``found`` lists."""
     first, last = reach_of(found, day.day)
@@ -86,5 +69,5 @@ def recorded_of(found: list[Span], day: Day) -> Recorded:
         sorted(kinds - kinds_of(found, day.day)),
         recorded_until(found),
         partial(sure_starts, found),
-        max(min(max(day.since - first, last - day.end), DAY), NO_TIME),
+        max(min(max(day.since - first, last - day.end), ONE_DAY), NO_TIME),
     )

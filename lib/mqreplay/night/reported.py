@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from mqreplay.ingest.recorder_kinds import BY_RECORDER
+from mqreplay.ingest.recording import RECORDER_KINDS
 from mqreplay.night.steps import Span, last_recorded
 
 IDS: Final = ("known", "findings", "unsent")
@@ -122,7 +122,7 @@ def _times(found: Iterable[Span]) -> dict[str, tuple[dt.datetime, dt.datetime]]:
             by_name.setdefault(span.recording, []).append(span)
     times = {}
     for name, spans in by_name.items():
-        own = [span for span in spans if span.kind in BY_RECORDER] or spans
+        own = [span for span in spans if span.kind in RECORDER_KINDS] or spans
         first, last = min(filter(None, (span.first_ts for span in own))), last_recorded(own)
         if last is not None:
             times[name] = first, last

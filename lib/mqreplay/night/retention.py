@@ -6,10 +6,11 @@ import datetime as dt
 import re
 from collections.abc import Mapping
 
-from mqreplay.errors import InputError
-from mqreplay.lake.kept_days import LAYERS
-from mqreplay.night.steps import DAY, Span, last_recorded
+from mqreplay.lake.local_folder import LAYERS
+from mqreplay.night.steps import Span, last_recorded
 from mqreplay.settings import Settings
+from mqreplay.words.errors import InputError
+from mqreplay.words.time_span import ONE_DAY
 
 DAYS_BEFORE = 1  # before the lookback: no instant of a client is corrected by more (replay/day.py)
 MOST_DAYS = 36_500
@@ -66,10 +67,10 @@ def first_judged(kept: Mapping[str, dt.date], lookback_minutes: int) -> dt.date:
     """Return the first day that can be judged again: the rows that it needs are kept.
 
     These are the rows of its lookback, and of a day before that for clients with a wrong clock. ``kept`` is the first
-    kept day of each layer (lake/kept_days.py).
+    kept day of each layer (lake/result_cache.py).
     """
     firsts = [day for layer, day in kept.items() if layer in ("silver", "gold")]
-    return max(firsts) + _days_before(lookback_minutes) * DAY if firsts else dt.date.min
+    return max(firsts) + _days_before(lookback_minutes) * ONE_DAY if firsts else dt.date.min
 
 
 def least_days(lookback_minutes: int) -> int:
@@ -78,4 +79,4 @@ def least_days(lookback_minutes: int) -> int:
 
 
 def _days_before(lookback_minutes: int) -> int:
-    return DAYS_BEFORE - (-dt.timedelta(minutes=lookback_minutes) // DAY)
+    return DAYS_BEFORE - (-dt.timedelta(minutes=lookback_minutes) // ONE_DAY)

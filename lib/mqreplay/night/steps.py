@@ -14,13 +14,13 @@ import polars as pl
 from mqreplay import __version__
 from mqreplay.decode.kinds import KINDS
 from mqreplay.ingest.manifest import DIGEST_CHARS
-from mqreplay.ingest.recorder_kinds import BY_RECORDER
-from mqreplay.lake.remembered import Question, Remembered
+from mqreplay.ingest.recording import RECORDER_KINDS
+from mqreplay.lake.result_cache import CachedQuery, ResultCache
 from mqreplay.lake.row_filter import RowFilter
 from mqreplay.lake.warehouse import Warehouse
+from mqreplay.words.time_span import ONE_DAY
 
-TABLE = "bronze.step"
-DAY = dt.timedelta(days=1)
+STEP_TABLE = "bronze.step"
 BITS = 128  # of the digest of a span
 TABLES_OF_KINDS = {stem: (kind.table, kind.time) for stem, kind in KINDS.items()}  # and the instant of their rows
 
@@ -36,7 +36,7 @@ class Span:
     last_ts: dt.datetime | None
 
 
-def spans(cluster: str, lookback_minutes: int, tables: Mapping[str, tuple[str, str]]) -> Question:
+def spans(cluster: str, lookback_minutes: int, tables: Mapping[str, tuple[str, str]]) -> CachedQuery:
     """Return the query for the spans of the cluster's files that gave rows or were refused: rows of Span's fields.
 
     Files of a span cover the same days, also with ``lookback_minutes`` added. There are few spans, even if there are
@@ -48,16 +48,16 @@ def spans(cluster: str, lookback_minutes: int, tables: Mapping[str, tuple[str, s
         wanted = RowFilter(cluster, wanted=pl.col("status").is_in(["read", "refused"]))
         files = warehouse.read("bronze.source_file", wanted)
         first, last = (pl.col(ts).dt.date() for ts in ("first_ts", "last_ts"))
-        is_long = ((last - first > DAY) & pl.col("kind").is_in(list(tables))).fill_null(False)
+        is_long = ((last - first > ONE_DAY) & pl.col("kind").is_in(list(tables))).fill_null(False)
         of_days = files.filter(is_long).select("recording", "kind", "sha256").collect()
         together = _together(files.filter(~is_long), lookback_minutes)
         return [*map(_in_utc, [*together, *_by_their_rows(warehouse, cluster, of_days, tables)])]
 
-    return Question(f"spans of {cluster} by {lookback_minutes}", read)
+    return CachedQuery(f"spans of {cluster} by {lookback_minutes}", read)
 
 
 def _in_utc(row: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Use the same zone object for instants as Remembered: digests depend on the text of a span."""
+    """Use the same zone object for instants as ResultCache: digests depend on the text of a span."""
     return tuple(value.replace(tzinfo=dt.UTC) if isinstance(value, dt.datetime) else value for value in row)
 
 
@@ -123,7 +123,7 @@ def _gapless_spans(found: Iterable[tuple[dt.datetime, dt.datetime]]) -> list[tup
     """Return the first and last instant of each run of consecutive days with rows, in order."""
     made: list[tuple[dt.datetime, dt.datetime]] = []
     for first, last in sorted(found):
-        if made and first.date() <= made[-1][1].date() + DAY:
+        if made and first.date() <= made[-1][1].date() + ONE_DAY:
             first, last = made[-1][0], max(made.pop()[1], last)
         made.append((first, last))
     return made
@@ -142,7 +142,7 @@ def _days(first: dt.datetime, last: dt.datetime) -> Iterable[dt.date]:
     day = first.date()
     while day <= last.date():
         yield day
-        day += DAY
+        day += ONE_DAY
 
 
 def digests(found: list[Span], settings_digest: str, lookback_minutes: int) -> dict[dt.date, str]:
@@ -184,7 +184,7 @@ class Steps:
     def __init__(self, warehouse: Warehouse, cluster: str) -> None:
         """Read the rows of bronze.step."""
         self.warehouse, self.cluster = warehouse, cluster
-        rows = Remembered(warehouse).rows(steps(cluster))
+        rows = ResultCache(warehouse).rows(steps(cluster))
         self._done = {(step, scope): digest for step, scope, digest in rows}
 
     def todo(self, step: str, wanted: dict[str, str]) -> list[str]:
@@ -198,7 +198,9 @@ class Steps:
     def forget(self, scopes: Iterable[str] | None = None) -> None:
         """Remove the rows of these scopes for every step; of all scopes by default."""
         wanted = {scope for _, scope in self._done} if scopes is None else set(scopes)
-        self.warehouse.replace_rows(TABLE, [], RowFilter(self.cluster, wanted=pl.col("scope").is_in(sorted(wanted))))
+        self.warehouse.replace_rows(
+            STEP_TABLE, [], RowFilter(self.cluster, wanted=pl.col("scope").is_in(sorted(wanted)))
+        )
         self._done = {key: digest for key, digest in self._done.items() if key[1] not in wanted}
 
     def again(self) -> None:
@@ -216,27 +218,27 @@ class Steps:
         self._done |= {(step, scope): digest for scope, digest in wanted.items()}
         # All rows of the cluster again: they are few, and stay in one file, whatever the number of nights.
         rows = [(self.cluster, *key, digest) for key, digest in sorted(self._done.items())]
-        self.warehouse.replace_rows(TABLE, rows, RowFilter(self.cluster) if had else None)
+        self.warehouse.replace_rows(STEP_TABLE, rows, RowFilter(self.cluster) if had else None)
 
 
-def steps(cluster: str) -> Question:
+def steps(cluster: str) -> CachedQuery:
     """Return the query for step, scope and inputs_digest of the cluster's rows of bronze.step."""
 
     def read(warehouse: Warehouse) -> list[tuple[Any, ...]]:
-        noted = warehouse.read(TABLE, RowFilter(cluster))
+        noted = warehouse.read(STEP_TABLE, RowFilter(cluster))
         return noted.select("step", "scope", "inputs_digest").collect().rows()
 
-    return Question(f"steps of {cluster}", read)
+    return CachedQuery(f"steps of {cluster}", read)
 
 
-def empty_clusters() -> Question:
+def empty_clusters() -> CachedQuery:
     """Return the query for the clusters that have steps but no files left."""
 
     def read(warehouse: Warehouse) -> list[tuple[Any, ...]]:
-        noted, files = warehouse.read(TABLE), warehouse.read("bronze.source_file")
+        noted, files = warehouse.read(STEP_TABLE), warehouse.read("bronze.source_file")
         return noted.select("cluster").unique().join(files, on="cluster", how="anti").sort("cluster").collect().rows()
 
-    return Question("clusters without files", read)
+    return CachedQuery("clusters without files", read)
 
 
 def gapless_starts(found: list[Span], apart_s: int = 60) -> list[dt.datetime]:
@@ -261,7 +263,7 @@ def sure_starts(found: list[Span], behind: dt.timedelta) -> dict[dt.datetime, dt
     """
     made = {start: start + behind for start in gapless_starts(found)}
     for span in found:
-        if span.kind in BY_RECORDER and span.first_ts is not None:
+        if span.kind in RECORDER_KINDS and span.first_ts is not None:
             start = max(start for start in made if start <= span.first_ts)
             made[start] = min(made[start], span.first_ts)
     return made
@@ -274,7 +276,7 @@ def last_recorded(found: list[Span]) -> dt.datetime | None:
 
 def recorded_until(found: list[Span]) -> dt.datetime | None:
     """Return the last instant by the recorder's own clock; None if there is none."""
-    last = [span.last_ts for span in found if span.kind in BY_RECORDER and span.last_ts is not None]
+    last = [span.last_ts for span in found if span.kind in RECORDER_KINDS and span.last_ts is not None]
     return max(last, default=None)
 
 

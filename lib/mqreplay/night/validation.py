@@ -17,11 +17,12 @@ from mqreplay.lake.files import files_of, joined
 from mqreplay.lake.row_filter import RowFilter
 from mqreplay.lake.ticker import Ticker, pace
 from mqreplay.lake.warehouse import Warehouse
-from mqreplay.night.steps import DAY, Span, digests
-from mqreplay.quality.scope import UNDATED, Scope
+from mqreplay.night.steps import Span, digests
+from mqreplay.quality import UNDATED, Scope
 from mqreplay.settings import Settings
+from mqreplay.words.time_span import ONE_DAY
 
-TABLE = "gold.validation_result"
+VALIDATION_TABLE = "gold.validation_result"
 
 
 class Validation:
@@ -43,7 +44,7 @@ class Validation:
     def wanted(self) -> dict[str, str]:
         """Return scope (a day, or UNDATED) -> digest of the inputs of its validation."""
         text = "\n".join([__version__, self.settings.digest(), *sorted(map(str, self.found))])
-        by_day = digests(self.found, self.settings.digest(), DAY // dt.timedelta(minutes=1))
+        by_day = digests(self.found, self.settings.digest(), ONE_DAY // dt.timedelta(minutes=1))
         return {str(day): digest for day, digest in by_day.items()} | {UNDATED: _digest(text)}
 
     def run(self, todo: Sequence[str], results_dir: str, say: Callable[[str], None] = lambda text: None) -> int:
@@ -80,7 +81,7 @@ class Validation:
                     for name, count in silver_rows(tables, days).items():
                         counts[name] = counts.get(name, 0) + count
             rows += validate(self.warehouse, self.cluster, self._scope(None), results_dir, counts, judged_one)
-        self.warehouse.replace_rows(TABLE, rows, self._rows_of(days, undated=UNDATED in todo))
+        self.warehouse.replace_rows(VALIDATION_TABLE, rows, self._rows_of(days, undated=UNDATED in todo))
         files, first = files_of(results_dir), str(self.kept.get("gold", dt.date.min))
         for name in files.names(results_dir):
             scope = name.removesuffix(".json")
@@ -101,7 +102,7 @@ class Validation:
         return Scope(run_id, day, names, goes_on)
 
     def _names(self, *, dated: bool) -> tuple[str, ...]:
-        return tuple(c.name for c in self.warehouse.contracts.values() if c.by_day == dated)
+        return tuple(c.name for c in self.warehouse.contracts.values() if c.is_partitioned_by_day == dated)
 
 
 def _digest(text: str) -> str:

@@ -3,30 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import polars as pl
 import pyarrow as pa
 
-from mqreplay.cli.duckdb_query import duckdb_rows
-from mqreplay.cli.explain import print_explained
-from mqreplay.cli.explanation import Explanation, explain
-from mqreplay.cli.findings_command import findings, instant
-from mqreplay.cli.moment_text import print_changes, print_state
-from mqreplay.cli.whatif_command import asked_by
-from mqreplay.cli.whatif_text import print_whatif
-from mqreplay.errors import InputError
-from mqreplay.lake.existing import require_warehouse
+from mqreplay.answers.changes import changes_between
+from mqreplay.answers.compare import Comparison, compare_days
+from mqreplay.answers.duckdb_query import duckdb_frame
+from mqreplay.answers.explanation import Explanation, explain
+from mqreplay.answers.findings import findings, instant, last_recorded
+from mqreplay.answers.outcome import last_nights
+from mqreplay.answers.ready import Readiness, required_readiness
+from mqreplay.answers.state import State, state_at
+from mqreplay.lake.local_folder import require_warehouse
 from mqreplay.lake.row_filter import RowFilter
-from mqreplay.lake.similar import unknown_table
 from mqreplay.lake.storage import spark_location, use_settings
 from mqreplay.lake.warehouse import Warehouse
-from mqreplay.moment.changes import changes_between
 from mqreplay.moment.instant import Recorded, recorded
-from mqreplay.moment.state import State, state_at
-from mqreplay.night.what_if import Answer, what_if
 from mqreplay.notebook.shown import Findings, Shown, printed
 from mqreplay.settings import load_settings
+from mqreplay.suppose.advise import Advised, advise
+from mqreplay.suppose.options import supposed
+from mqreplay.suppose.what_if import Answer, what_if
+from mqreplay.terminal.advice import print_advice
+from mqreplay.terminal.explanation import print_explained
+from mqreplay.terminal.moment import print_changes, print_comparison, print_readiness, print_state
+from mqreplay.terminal.suppositions import print_whatif
+from mqreplay.words.errors import InputError, arguments_named
+from mqreplay.words.similar import unknown_table
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -95,6 +101,7 @@ class Replay:
         names = self._warehouse.read("bronze.source_file").select("cluster").unique().collect()
         return sorted(names["cluster"])
 
+    @arguments_named()
     def findings(
         self,
         kind: Names = None,
@@ -112,8 +119,15 @@ class Replay:
         of_cluster = [] if self.cluster is None else [self.cluster]
         names = {"kind": _listed(kind), "consumer_group": _listed(group), "topic": _listed(topic)}
         names |= {"broker_name": _listed(broker), "cluster": of_cluster}
-        span = instant(since, "since"), instant(until, "until")
+        last = last_recorded(self._warehouse, of_cluster)
+        span = instant(since, "since", last), instant(until, "until", last)
         return Findings(findings(self._warehouse.root, names, severity, *span, self._settings))
+
+    def nights(self) -> Shown[list[dict[str, object]]]:
+        """Return how the last night of each cluster was: its level, verdict, and what its recording cannot show."""
+        nights = last_nights(self._warehouse.root, self.clusters if self.cluster is None else [self.cluster])
+        lines = [f"{night['cluster']}: {night['verdict']} {night['limits'] or ''}".rstrip() for night in nights]
+        return Shown(nights, "\n".join(lines) or "No night was judged.")
 
     def table(self, name: str) -> Table:
         """Return a table by its name, such as gold.finding. Raises InputError if there is no such table."""
@@ -124,36 +138,60 @@ class Replay:
 
         Raises InputError where the statement has a mistake, or does anything but read.
         """
-        names, rows = duckdb_rows(self._warehouse.root, query)
-        return pl.DataFrame(rows, schema=names, orient="row", infer_schema_length=None, strict=False)
+        return duckdb_frame(self._warehouse.root, query)
 
+    @arguments_named()
     def explain(self, finding_id: str, limit: int = 50) -> Shown[Explanation]:
         """Return rule, evidence, cause and effects of the finding whose id begins so. Raises InputError."""
-        found = explain(self._warehouse.root, finding_id, self.cluster, limit)
+        # In a notebook, `at` is the next step, not a command of the shell.
+        found = replace(explain(self._warehouse, finding_id, self.cluster, limit), next_command="")
         return Shown(found, printed(lambda: print_explained(found, limit)))
 
+    @arguments_named()
     def at(self, time: str, group: str | None = None, broker: str | None = None) -> Shown[State]:
         """Return the state at an instant, as of `mqreplay at`: 02:51:30 or 2026-11-21T02:51:30. Raises InputError."""
         night = self._recorded()
         state = state_at(night, night.instant(time, "time"), group, broker)
         return Shown(state, printed(lambda: print_state(state, group)))
 
+    @arguments_named()
     def changes(self, time: str, to: str, group: str | None = None, broker: str | None = None) -> Shown[pl.DataFrame]:
         """Return what changed between two instants, in order, and why. Raises InputError."""
         night = self._recorded()
-        since, until = night.instant(time, "time"), night.instant(to, "to")
-        if until < since:
-            raise InputError(f"to {to!r} is before {time!r}; give the earlier instant first")
+        since, until = night.span(time, to, "time", "to")
         rows = changes_between(night, since, until, group, broker)
         return Shown(rows, printed(lambda: print_changes(night.cluster, since, until, rows)))
 
+    @arguments_named()
+    def compare(self, before: str, after: str) -> Shown[Comparison]:
+        """Return what changed from one day to another, as of `mqreplay compare`: "2026-11-20". Raises InputError."""
+        comparison = compare_days(self._recorded(), before, after)
+        return Shown(comparison, printed(lambda: print_comparison(comparison)))
+
+    @arguments_named()
+    def ready(self, broker: str, id: int = 0, at: str | None = None) -> Shown[Readiness]:
+        """Return whether a broker may be restarted, by the last recorded minute or at an instant. Raises InputError."""
+        night = self._recorded()
+        ready = required_readiness(night, broker, id, night.last if at is None else night.instant(at, "at"))
+        return Shown(ready, printed(lambda: print_readiness(ready)))
+
+    @arguments_named()
+    def advise(self, group: str, day: str | None = None) -> Shown[Advised]:
+        """Return the settings that would have removed findings of a group, as of `mqreplay advise`.
+
+        Raises InputError.
+        """
+        advised = advise(self._warehouse.root, self._settings, group, day, self.cluster)
+        return Shown(advised, printed(lambda: print_advice(advised, "")))
+
+    @arguments_named()
     def whatif(
         self,
         *,
         set: Names = None,
         broker: str | None = None,
         group: str | None = None,
-        consumers: int | None = None,
+        consumers: int | str | None = None,
         queues: int | None = None,
         topic: str | None = None,
         lose_master: str | None = None,
@@ -164,12 +202,12 @@ class Replay:
     ) -> Shown[Answer]:
         """Return what would have been. The arguments are the options of `mqreplay whatif`.
 
-        ``set``: "ratio=60", "slaveReadEnable=false" or "strategy=AVG"; ``consumers``: how many more, or fewer.
-        Raises InputError.
+        ``set``: "ratio=60", "slaveReadEnable=false" or "strategy=AVG"; ``consumers``: how many more, or fewer, as 2,
+        -1 or "+1". Raises InputError.
         """
         named = {"broker": broker, "group": group, "topic": topic, "lose_master": lose_master, "cluster": self.cluster}
-        times = {"reset_to": reset_to, "at": at, "day": day}
-        asked = asked_by(_listed(set), consumers, queues=queues, drain=drain, **named, **times)
+        numbers = {"consumers": consumers, "queues": queues, "drain": drain}
+        asked = supposed(set=_listed(set), **numbers, **named, reset_to=reset_to, at=at, day=day)
         answer = what_if(self._warehouse.root, self._settings, asked)
         return Shown(answer, printed(lambda: print_whatif(answer, as_json=False)))
 

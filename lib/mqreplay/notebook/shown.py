@@ -14,7 +14,17 @@ from markupsafe import escape
 
 T = TypeVar("T")
 TERMINAL = {"COLUMNS": "120", "NO_COLOR": "1", "FORCE_COLOR": ""}  # COLUMNS: characters of a line. A kernel forces bold
-COLUMNS = ("finding_id", "severity", "kind", "cluster", "from_ts", "to_ts", "consumer_group", "topic", "broker_name")
+SHOWN_COLUMNS = (
+    "finding_id",
+    "severity",
+    "kind",
+    "cluster",
+    "from_ts",
+    "to_ts",
+    "consumer_group",
+    "topic",
+    "broker_name",
+)
 COLOURS = {"critical": "#b3261e", "warning": "#8a6100", "info": "#1b5e85"}
 
 

@@ -7,19 +7,18 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
-from mqreplay.ingest.offset_checkpoint import CHAIN, CHANGES, PLACE
-from mqreplay.ingest.offset_checkpoint import TABLE as KEPT
+from mqreplay.ingest.offset_checkpoint import CHAIN, OFFSET_CHANGES, OFFSET_SOURCE
+from mqreplay.ingest.offset_checkpoint import CHECKPOINT as KEPT
 from mqreplay.lake.contract import Contract
 from mqreplay.lake.duckdb_database import literal
 from mqreplay.lake.row_filter import Days
 from mqreplay.quality.expectations.rows_conserved import COUNTED_BY_RECORD, KINDS_OF_TABLE
 from mqreplay.quality.suite import CHAINED
 from mqreplay.quality.tables import Tables
+from mqreplay.words.time_span import EPOCH, ONE_DAY
 
 FRESH = "expect_table_to_be_fresh"
 BREAKS = "gold.offset_continuity"
-EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
-DAY = dt.timedelta(days=1)
 
 
 @dataclass(frozen=True)
@@ -62,7 +61,7 @@ def _end(tables: Tables, day: dt.date | None) -> tuple[int | None, bool]:
     files = tables.rows("bronze.source_file", ["first_ts", "last_ts"])
     if day is None:
         return tables.run(f"SELECT epoch_ms(max(last_ts)) FROM ({files})")[0][0], False
-    begin, end = (f"TIMESTAMP {literal(str(midnight))}" for midnight in (day, day + DAY))
+    begin, end = (f"TIMESTAMP {literal(str(midnight))}" for midnight in (day, day + ONE_DAY))
     query = f"""SELECT epoch_ms(max(last_ts)), coalesce(bool_or(last_ts >= {end}), false) FROM ({files})
         WHERE first_ts < {end} AND last_ts >= {begin}"""
     end_ms, goes_on = tables.run(query)[0]
@@ -87,14 +86,14 @@ def is_chained(contract: Contract) -> bool:
 
 def before_in_chain(tables: Tables, columns: list[str], day: dt.date) -> str:
     """Return a query for the start of the day's chains: the last row of each before the day."""
-    own = [*CHAIN, *PLACE, "previous_offset", "new_offset", "from_ts", "to_ts"]
+    own = [*CHAIN, *OFFSET_SOURCE, "previous_offset", "new_offset", "from_ts", "to_ts"]
     kept = tables.run(f"SELECT max(day) FROM ({tables.rows(KEPT, ['day'], Days(last=day))})")[0][0]
-    before = tables.rows(CHANGES, own, Days(kept, day - DAY))
+    before = tables.rows(OFFSET_CHANGES, own, Days(kept, day - ONE_DAY))
     if kept is not None:
         before = f"{before} UNION ALL {tables.rows(KEPT, own, Days(kept, kept))}"
     last = f"""SELECT unnest(arg_max(offset_row, to_ts)) FROM (SELECT r AS offset_row, to_ts FROM ({before}) r)
-        GROUP BY {", ".join(f"offset_row.{name}" for name in (*CHAIN, *PLACE))}"""
-    today = tables.rows(CHANGES, CHAIN, Days(day, day))
+        GROUP BY {", ".join(f"offset_row.{name}" for name in (*CHAIN, *OFFSET_SOURCE))}"""
+    today = tables.rows(OFFSET_CHANGES, CHAIN, Days(day, day))
     # The file of a row is not needed.
     values = {"day": "CAST(to_ts AS DATE)", "source_digest": "''"}
     shown = ", ".join(f"{values.get(name, name)} AS {name}" for name in columns)
@@ -118,7 +117,7 @@ def silver_rows(tables: Tables, but: Collection[dt.date]) -> dict[str, int]:
     none = ", ".join(["NULL", *(f"DATE {literal(str(day))}" for day in but)])
     counts = {}
     for name in KINDS_OF_TABLE:
-        if name not in tables.contracts or not tables.contracts[name].by_day:
+        if name not in tables.contracts or not tables.contracts[name].is_partitioned_by_day:
             continue
         if name in COUNTED_BY_RECORD:
             rows = tables.rows(name, ["record_id"])

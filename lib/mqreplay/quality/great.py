@@ -1,18 +1,30 @@
-"""Great Expectations as mqreplay uses it: in memory, without a network, and silent."""
+"""Great Expectations as mqreplay uses it: in memory, without a network, and silent; over DuckDB.
+
+A dialect of SQLAlchemy has what Great Expectations' SQL engine needs. Each statement is its own transaction, so that a
+result can be fetched after its connection was returned, as Great Expectations does.
+"""
 
 from __future__ import annotations
 
 import os
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 import great_expectations as gx
+import sqlalchemy as sa
 from great_expectations.core import ExpectationValidationResult
 from great_expectations.data_context import EphemeralDataContext
 from great_expectations.data_context.types.base import ProgressBarsConfig
 from great_expectations.datasource.fluent.interfaces import Batch
+from sqlalchemy.dialects import registry
+from sqlalchemy.engine.default import DefaultDialect
 
-from mqreplay.quality.dialect import NAME, engine_options
 from mqreplay.quality.tables import Tables
+
+if TYPE_CHECKING:
+    import duckdb
+
+DATA_SOURCE = "duckdb"
 
 
 class Great:
@@ -32,7 +44,7 @@ class Great:
         """Use the tables' views for batches from now on."""
         options = engine_options(tables.connection)
         add: Any = self.context.data_sources.add_sql  # its stub lacks kwargs
-        self._source = add(NAME, connection_string=f"{NAME}://", kwargs=options)
+        self._source = add(DATA_SOURCE, connection_string=f"{DATA_SOURCE}://", kwargs=options)
 
     def batch(self, name: str, view: str) -> Batch:
         """Return the rows of a view as a batch."""
@@ -54,3 +66,45 @@ def _plain(result: dict[str, Any]) -> dict[str, Any]:
         "expectation_config": {"type": config["type"], "kwargs": kwargs},
         "result": result["result"],
     }
+
+
+class DuckDBDialect(DefaultDialect):
+    """Queries as in standard SQL, and the columns of views."""
+
+    name = driver = DATA_SOURCE
+    default_paramstyle = "qmark"
+    supports_native_boolean = True
+    supports_statement_cache = True
+
+    @classmethod
+    def import_dbapi(cls) -> ModuleType:
+        """Return the module of DuckDB."""
+        import duckdb  # imported here: SQLAlchemy keeps this module to the end, and DuckDB warns about that
+
+        return duckdb
+
+    def do_begin(self, dbapi_connection: Any) -> None:
+        """Begin nothing."""
+
+    def do_commit(self, dbapi_connection: Any) -> None:
+        """Commit nothing: each statement is already committed."""
+
+    def do_rollback(self, dbapi_connection: Any) -> None:
+        """Roll back nothing."""
+
+    def get_columns(self, connection: sa.Connection, table_name: str, schema: Any = None, **_: Any) -> list[Any]:
+        """Return the columns of a table or view."""
+        described = connection.exec_driver_sql(f'DESCRIBE "{table_name}"').fetchall()
+        return [{"name": row[0], "type": sa.types.NullType(), "nullable": True, "default": None} for row in described]
+
+    def get_pk_constraint(self, connection: sa.Connection, table_name: str, schema: Any = None, **_: Any) -> Any:
+        """Return that views have no primary key."""
+        return {"constrained_columns": [], "name": None}
+
+
+def engine_options(connection: duckdb.DuckDBPyConnection) -> dict[str, Any]:
+    """Return the options of ``sqlalchemy.create_engine`` for an engine over an open connection, which stays open."""
+    return {"creator": connection.cursor, "poolclass": sa.pool.StaticPool}
+
+
+registry.register(DATA_SOURCE, __name__, DuckDBDialect.__name__)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from great_expectations.core import ExpectationValidationResult
 
 from mqreplay.lake.contract import Contract
-from mqreplay.quality.scope import Scope
+from mqreplay.quality import Scope
 from mqreplay.quality.suite import Rule
 
 SAMPLE = 20

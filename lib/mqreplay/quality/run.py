@@ -1,31 +1,32 @@
 """Validate all tables of one cluster against their contracts with Great Expectations.
 
-The rules of a table run together, first only for pass or fail: one query of the table, and one for each rule about more
-than one row. Only a failed rule runs again, alone, for the violating rows. The results go to gold.validation_result,
-and as Great Expectations' JSON into a file for each scope.
+One query of a table counts the rows that may violate each of its rules. A rule without such a row holds. The others
+run as Great Expectations does it: first together for pass or fail, then those that fail alone for the violating rows.
+The results go to gold.validation_result, and as Great Expectations' JSON into a file for each scope.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
+import duckdb
 from great_expectations.core import ExpectationValidationResult
+from great_expectations.expectations.expectation import Expectation
 
 from mqreplay.lake.contract import Contract
 from mqreplay.lake.duckdb_database import quoted
-from mqreplay.lake.files import joined
+from mqreplay.lake.files import joined, write_text
 from mqreplay.lake.row_filter import Days
-from mqreplay.lake.small_file import write_text
-from mqreplay.printable import json_text
+from mqreplay.quality import Scope
 from mqreplay.quality.evidence import before_in_chain, gather, is_chained, rewinds_without_cause
 from mqreplay.quality.expectations.offset_continuity import EXPLAINED_COLUMN, REWINDS, ROW, true_of_all
 from mqreplay.quality.expectations.rows_conserved import COUNTED_BY_RECORD
 from mqreplay.quality.great import Great
 from mqreplay.quality.result import ValidationRow, row_of, sample_format
-from mqreplay.quality.scope import Scope
 from mqreplay.quality.suite import NUMBER, Rule, columns_needed, rules, suite, truths
 from mqreplay.quality.tables import EVERY, Tables, TableSource
+from mqreplay.words.printable import json_text
 
 LEDGER = "bronze.source_file"  # validated last: its counts must match the other tables
 
@@ -52,9 +53,9 @@ def validate(
         great.read(tables)
         for name in names:
             contract = warehouse.contracts[name]
-            counts[name] = counts.get(name, 0) + _held(tables, contract, scope)
+            counts[name] = counts.get(name, 0) + _size(tables, contract, scope)
             make_views(tables, contract, _days(contract, scope), _before(tables, contract, scope))
-            judged = judge(great, contract, evidence.parameters(counts))
+            judged = judge(great, tables, contract, evidence.parameters(counts))
             found += [row_of(cluster, scope, contract, rule, result) for rule, result in judged]
             judged_one(name)
     write_text(joined(results_dir, f"{scope.title}.json"), json_text(great.results, 1, str))
@@ -62,10 +63,10 @@ def validate(
 
 
 def _days(contract: Contract, scope: Scope) -> Days:
-    return Days(scope.day, scope.day) if contract.by_day else EVERY
+    return Days(scope.day, scope.day) if contract.is_partitioned_by_day else EVERY
 
 
-def _held(tables: Tables, contract: Contract, scope: Scope) -> int:
+def _size(tables: Tables, contract: Contract, scope: Scope) -> int:
     """Return the number of rows of the table in the scope; records, if a line of a file gives many rows."""
     column = "record_id" if contract.name in COUNTED_BY_RECORD else None
     return tables.count(tables.rows(contract.name, [column or "cluster"], _days(contract, scope)), column)
@@ -79,27 +80,55 @@ def _before(tables: Tables, contract: Contract, scope: Scope) -> str | None:
 
 
 def judge(
-    great: Great, contract: Contract, parameters: dict[str, Any]
+    great: Great, tables: Tables, contract: Contract, parameters: dict[str, Any]
 ) -> list[tuple[Rule, ExpectationValidationResult]]:
     """Return the table's rules in the contract's order, each with its result."""
-    asked, expectations = rules(contract), suite(contract)
+    asked = dict(enumerate(rules(contract)))
+    expectations = {number: rule.expectation(number, parameters) for number, rule in asked.items()}
+    held = held_rules(tables, contract, asked, parameters)
+    results = {number: _held(expectations[number]) for number in held}
+    others = {number: rule for number, rule in asked.items() if number not in held}
+    if others:
+        results |= _run(great, contract, others, parameters)
+    great.keep(contract.name, [results[number] for number in asked])
+    return [(rule, results[number]) for number, rule in asked.items()]
+
+
+def held_rules(tables: Tables, contract: Contract, asked: Mapping[int, Rule], parameters: dict[str, Any]) -> set[int]:
+    """Return the numbers of the rules that no row of the table's view violates, as far as one query proves it."""
+    suspects = {number: rule.suspects(parameters) for number, rule in asked.items()}
+    counted = {number: count for number, count in suspects.items() if count is not None}
+    if not counted:
+        return set()
+    try:
+        (counts,) = tables.run(f"SELECT {', '.join(counted.values())} FROM {view_names(contract)[0]}")
+    except duckdb.Error:  # Great Expectations says which rule cannot be evaluated
+        return set()
+    return {number for number, count in zip(counted, counts, strict=True) if not count}
+
+
+def _held(expectation: Expectation) -> ExpectationValidationResult:
+    return ExpectationValidationResult(success=True, expectation_config=expectation.configuration, result={})
+
+
+def _run(
+    great: Great, contract: Contract, asked: Mapping[int, Rule], parameters: dict[str, Any]
+) -> dict[int, ExpectationValidationResult]:
+    """Return the results of these rules by Great Expectations' own metrics."""
     view, ordered = view_names(contract)
     batch = great.batch(contract.name, view)
-    whole = batch.validate(expectations, result_format="BOOLEAN_ONLY", expectation_parameters=parameters)
-    numbers = [result.expectation_config.meta[NUMBER] for result in whole.results]  # type: ignore[union-attr]
-    broken = [place for place, result in enumerate(whole.results) if not result.success]
+    whole = batch.validate(suite(contract, asked), result_format="BOOLEAN_ONLY", expectation_parameters=parameters)
+    results = {result.expectation_config.meta[NUMBER]: result for result in whole.results}  # type: ignore[union-attr]
+    broken = [number for number, result in results.items() if not result.success]
     if broken:
         by_key = great.batch(ordered, ordered)
-        for place in broken:
-            number = numbers[place]
-            whole.results[place] = by_key.validate(
-                expectations.expectations[number],
+        for number in broken:
+            results[number] = by_key.validate(
+                asked[number].expectation(number),
                 result_format=sample_format(contract, asked[number]),
                 expectation_parameters=parameters,
             )
-    found = dict(zip(numbers, whole.results, strict=True))
-    great.keep(contract.name, [found[number] for number in range(len(asked))])
-    return [(rule, found[number]) for number, rule in enumerate(asked)]
+    return results
 
 
 def make_views(tables: Tables, contract: Contract, days: Days = EVERY, before: str | None = None) -> None:

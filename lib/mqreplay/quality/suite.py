@@ -2,11 +2,16 @@
 
 A contract has rules in three places: required columns, ``quality`` rules, and CHECK constraints. Each becomes one
 expectation of Great Expectations; nothing else is checked.
+
+CHECK conditions are Spark SQL, and evaluated by DuckDB. Only a part of the language with the same meaning in both is
+supported (a test compares them): comparisons, AND, OR, NOT, IS [NOT] NULL, sums and differences of columns and
+integers, and CAST to TIMESTAMP.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,11 +21,9 @@ from great_expectations.expectations.expectation import Expectation
 from great_expectations.expectations.registry import get_expectation_impl
 
 import mqreplay.quality.expectations  # noqa: F401 - registers what the contracts name
-from mqreplay.errors import ContractError
 from mqreplay.ingest.offset_checkpoint import CHAIN
 from mqreplay.lake.contract import Contract
-from mqreplay.quality.conditions import duckdb_condition
-from mqreplay.quality.expectations.check_constraint import check_column
+from mqreplay.lake.duckdb_database import literal, quoted
 from mqreplay.quality.expectations.offset_continuity import (
     EXPLAINED_COLUMN,
     EXPLAINED_CONDITION,
@@ -28,8 +31,9 @@ from mqreplay.quality.expectations.offset_continuity import (
     LINKED_COLUMN,
     LINKED_CONDITION,
 )
-from mqreplay.quality.expectations.rows_conserved import COUNTS, EXPIRED
-from mqreplay.quality.expectations.unique_key import UNIQUE_COLUMN, unique_condition
+from mqreplay.quality.expectations.row_conditions import UNIQUE_COLUMN, check_column, unique_condition
+from mqreplay.quality.expectations.rows_conserved import ROW_COUNTS, ROWS_EXPIRED
+from mqreplay.words.errors import ContractError
 
 NOT_NULL = "expect_column_values_to_not_be_null"
 UNIQUE = "expect_compound_columns_to_be_unique"
@@ -43,10 +47,13 @@ PARAMETERS = {
     "expect_rows_conserved": ("silver_rows",),
 }
 # Columns that an expectation reads although they are not arguments.
-COLUMNS = {
+OWN_COLUMNS = {
     CHAINED: (*CHAIN, *LINK),
-    "expect_rows_conserved": ("path", "kind", "status", *COUNTS, EXPIRED),
+    "expect_rows_conserved": ("path", "kind", "status", *ROW_COUNTS, ROWS_EXPIRED),
 }
+TOKEN = re.compile(r"\s*(\w+|<=>|<>|<=|>=|!=|[-+=<>(),])|\s*(\S)")
+NULL_SAFE = "IS NOT DISTINCT FROM"
+EXPECTATION_WORDS = frozenset({"AND", "OR", "NOT", "IS", "NULL", "CAST", "AS", "TIMESTAMP", "TRUE", "FALSE"})
 
 
 @dataclass(frozen=True)
@@ -63,13 +70,25 @@ class Rule:
     columns: tuple[str, ...]
     description: str
 
-    def expectation(self, number: int) -> Expectation:
-        """Return the expectation with its ``number`` in the suite. Raises ContractError for invalid arguments."""
+    def expectation(self, number: int, parameters: Mapping[str, Any] | None = None) -> Expectation:
+        """Return the expectation with its ``number`` in the suite. Raises ContractError for invalid arguments.
+
+        Without ``parameters``, its suite parameters are open.
+        """
+        known = {name: parameters[name] for name in PARAMETERS.get(self.type, ())} if parameters else {}
         try:
             implementation = _implementation(self.type)
-            return implementation(**self.kwargs, description=self.description, meta={NUMBER: number})
+            return implementation(**self.kwargs | known, description=self.description, meta={NUMBER: number})
         except (TypeError, ValueError) as wrong:
             raise ContractError(f"{self.type} does not take {self.arguments}: {wrong}") from wrong
+
+    def suspects(self, parameters: dict[str, Any]) -> str | None:
+        """Return an SQL aggregate over the table's view that is 0 only if no row violates the rule.
+
+        None: only Great Expectations can judge the rule.
+        """
+        aggregate = SUSPECTS.get(self.type)
+        return None if aggregate is None else aggregate(**self.kwargs | parameters)
 
 
 def rules(contract: Contract) -> list[Rule]:
@@ -82,10 +101,76 @@ def rules(contract: Contract) -> list[Rule]:
     return asked + [_check(contract, name, condition) for name, condition in contract.checks.items()]
 
 
-def suite(contract: Contract) -> gx.ExpectationSuite:
-    """Return the rules as a suite of Great Expectations in the same order."""
-    numbered = [rule.expectation(number) for number, rule in enumerate(rules(contract))]
-    return gx.ExpectationSuite(name=contract.name, expectations=numbered)
+def suite(contract: Contract, numbers: Collection[int] | None = None) -> gx.ExpectationSuite:
+    """Return the rules, or those with these numbers, as a suite of Great Expectations in the same order."""
+    asked = [(number, rule) for number, rule in enumerate(rules(contract)) if numbers is None or number in numbers]
+    return gx.ExpectationSuite(contract.name, expectations=[rule.expectation(number) for number, rule in asked])
+
+
+def _counted(condition: str) -> str:
+    return f"count(*) FILTER (WHERE {condition})"
+
+
+def _outside(column: str, values: Iterable[object]) -> str:
+    return _counted(f"{quoted(column)} NOT IN ({', '.join(literal(str(value)) for value in values)})")
+
+
+def _not_null(column: str, **_: Any) -> str:
+    return _counted(f"{quoted(column)} IS NULL")
+
+
+def _in_set(column: str, value_set: Iterable[object], **_: Any) -> str:
+    return _outside(column, value_set)
+
+
+def _known_brokers(column: str, known_brokers: Sequence[str], **_: Any) -> str:
+    return _outside(column, known_brokers) if known_brokers else "0"
+
+
+def _between(
+    column: str, *, min_value: float | None = None, max_value: float | None = None, **others: Any
+) -> str | None:
+    bounds = [f"{quoted(column)} < {min_value}"] if min_value is not None else []
+    bounds += [f"{quoted(column)} > {max_value}"] if max_value is not None else []
+    is_known = bounds and not others.keys() & {"strict_min", "strict_max"}
+    return _counted(" OR ".join(bounds)) if is_known else None
+
+
+def _greater(column_A: str, column_B: str, *, or_equal: bool = False, **_: Any) -> str:
+    return _counted(f"NOT {quoted(column_A)} {'>=' if or_equal else '>'} {quoted(column_B)}")
+
+
+def _unique(column_list: Iterable[str], **_: Any) -> str:
+    """Distinct hashes prove distinct rows."""
+    return f"count(*) - count(DISTINCT hash({', '.join(map(quoted, column_list))}))"
+
+
+def _check_holds(column: str, **_: Any) -> str:
+    return _counted(f"NOT {quoted(column)}")
+
+
+def _chained(**_: Any) -> str:
+    return _counted(f"NOT ({LINKED_COLUMN} AND {EXPLAINED_COLUMN})")
+
+
+def _fresh(column: str, max_age_minutes: float, recording_end_ms: int | None, **_: Any) -> str:
+    if recording_end_ms is None:
+        return "0"
+    return f"coalesce({recording_end_ms} - epoch_ms(max({quoted(column)})) > {max_age_minutes} * 60000, false)::INT"
+
+
+# Expectation -> its aggregate (Rule.suspects) by the arguments of the rule and the suite parameters.
+SUSPECTS: Mapping[str, Callable[..., str | None]] = {
+    NOT_NULL: _not_null,
+    "expect_column_values_to_be_in_set": _in_set,
+    "expect_known_brokers": _known_brokers,
+    "expect_column_values_to_be_between": _between,
+    "expect_column_pair_values_a_to_be_greater_than_b": _greater,
+    UNIQUE: _unique,
+    CHECK: _check_holds,
+    CHAINED: _chained,
+    "expect_table_to_be_fresh": _fresh,
+}
 
 
 def columns_needed(contract: Contract) -> list[str]:
@@ -116,7 +201,7 @@ def truths(contract: Contract) -> dict[str, str]:
 def _rule(kind: str, arguments: dict[str, Any], description: str) -> Rule:
     parameters = {name: {"$PARAMETER": name} for name in PARAMETERS.get(kind, ())}
     named = [arguments[key] for key in ("column", "column_A", "column_B") if key in arguments]
-    columns = (*named, *arguments.get("column_list", ()), *COLUMNS.get(kind, ()))
+    columns = (*named, *arguments.get("column_list", ()), *OWN_COLUMNS.get(kind, ()))
     return Rule(kind, arguments, arguments | parameters, columns, description)
 
 
@@ -133,3 +218,20 @@ def _implementation(kind: str) -> type[Expectation]:
     except ExpectationNotFoundError as missing:
         message = f"a contract requires {kind}, which is not an expectation of Great Expectations or mqreplay"
         raise ContractError(message) from missing
+
+
+def duckdb_condition(condition: str, columns: Collection[str]) -> str:
+    """Return Spark's condition in DuckDB's SQL. Raises ContractError for unsupported syntax.
+
+    >>> duckdb_condition("NOT (a <=> b)", {"a", "b"})
+    'NOT ( "a" IS NOT DISTINCT FROM "b" )'
+    """
+    return " ".join(_word(found[1], found[2], condition, columns) for found in TOKEN.finditer(condition))
+
+
+def _word(word: str | None, other: str | None, condition: str, columns: Collection[str]) -> str:
+    if word in columns:
+        return f'"{word}"'
+    if word is None or (re.match(r"\w", word) and not word.isdigit() and word.upper() not in EXPECTATION_WORDS):
+        raise ContractError(f"CHECK ({condition}) has {word or other!r}, which mqreplay does not evaluate")
+    return NULL_SAFE if word == "<=>" else word

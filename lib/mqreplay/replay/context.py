@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import polars as pl
@@ -12,6 +12,20 @@ from mqreplay.replay.day import Day, Skew
 from mqreplay.settings import Settings
 
 Frames = Mapping[str, pl.DataFrame]  # small silver tables by name
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """The coverage of the day's recordings: missing kinds of files, and the recorder's last instant.
+
+    ``starts`` maps the instants after a gap to those from which the recording is certainly complete, with the slowest
+    clock. ``clocks_reach``: how much earlier and later than the day the recordings go.
+    """
+
+    missing: Sequence[str]
+    recorded_until: dt.datetime | None
+    starts: Callable[[dt.timedelta], Mapping[dt.datetime, dt.datetime]]
+    clocks_reach: dt.timedelta
 
 
 @dataclass(frozen=True)

@@ -16,11 +16,10 @@ from mqreplay.decode.kinds import KINDS
 from mqreplay.engines.rows import RowSource, Wanted
 from mqreplay.evidence.brokers.broker_descriptions import with_stated_ends
 from mqreplay.evidence.client_clocks import by_recorders_clock
-from mqreplay.evidence.offsets.carried import carried_configs, carried_offsets
-from mqreplay.evidence.offsets.offset_checkpoint import CHAIN, VALUES, offsets_at
+from mqreplay.evidence.offsets.carried import CHECKPOINT_KEY, VALUES, carried_configs, carried_offsets, offsets_at
 from mqreplay.lake.row_filter import Days
+from mqreplay.words.time_span import ONE_DAY
 
-DAY = dt.timedelta(days=1)
 NO_TIME = dt.timedelta()
 # The silver tables that a replay reads, and the instant of their rows.
 INSTANTS = {kind.table.split(".")[1]: kind.time for kind in KINDS.values()}
@@ -29,7 +28,7 @@ INSTANTS |= {"offset_change": "to_ts", "topic_config": "ts", "snapshot": "ts", "
 BY_QUEUE = ("pull", "offset_commit", "offset_lookup", "offset_change", "consume", "produce")
 LOWERED = "lowered_offset"  # read so, too
 BY_TOPIC = ("send",)  # large too: read for some topics at a time
-BY_GROUP = ("pop", "pop_ack", "pop_assignment")  # large too: read for some groups at a time
+READ_BY_GROUP = ("pop", "pop_ack", "pop_assignment")  # large too: read for some groups at a time
 CARRIED = {"topic_config": "topic", "delay_offset": "delay_level"}  # states before the lookback count; by key
 DESCRIPTIONS = ("broker", "subscription_group")  # each row is valid until the next one
 BY_RECORDER = ("running_info", "broker_log")  # sources whose instants are not from a client's clock
@@ -77,7 +76,7 @@ class Day:
     @property
     def end(self) -> dt.datetime:
         """Return the midnight at the end of the day."""
-        return self.begin + DAY
+        return self.begin + ONE_DAY
 
     @property
     def judged(self) -> pl.Expr:
@@ -184,7 +183,7 @@ class DayRows:
     def gold_before(self, name: str, ts: str, of: Wanted = None) -> pl.DataFrame:
         """Return rows of a gold table of earlier days whose instant is in the lookback."""
         since = self.day.since
-        days = Days(since.date(), self.day.day - DAY)
+        days = Days(since.date(), self.day.day - ONE_DAY)
         if not self.day.reads_gold:
             return self.source.read(name, days, pl.lit(False), of)
         return self.source.read(name, days, (pl.col(ts) >= since) & (pl.col(ts) < self.day.end), of)
@@ -196,7 +195,7 @@ class DayRows:
 
     def gold_day_before(self, name: str) -> pl.DataFrame:
         """Return rows of a gold table of the day before."""
-        before = self.day.day - DAY
+        before = self.day.day - ONE_DAY
         return self.source.read(name, Days(before, before), ANY)
 
     def quarantine(self) -> pl.DataFrame:
@@ -206,7 +205,7 @@ class DayRows:
     def _carried_offsets(self, changes: pl.DataFrame, of: Wanted) -> pl.DataFrame:
         """Return offsets from before the lookback, by the checkpoint of the next midnight or an earlier one."""
         start = self.day.since
-        midnight = start.date() + DAY
+        midnight = start.date() + ONE_DAY
         kept = self.source.read(CHECKPOINT, Days(last=midnight), ANY, of)
         since = kept["day"].max()
         checkpoint = kept.filter(pl.col("day") == pl.lit(since, pl.Date))
@@ -216,7 +215,7 @@ class DayRows:
         else:
             later = pl.col("day") >= since if since is not None else pl.lit(True)
             rows = self.source.read("silver.offset_change", ALL_DAYS, later & (pl.col("to_ts") < start), of)
-            earlier = pl.concat([checkpoint.select(*CHAIN, *VALUES, "to_ts"), rows.select(*CHAIN, *VALUES, "to_ts")])
+            earlier = pl.concat([each.select(*CHECKPOINT_KEY, *VALUES, "to_ts") for each in (checkpoint, rows)])
         return carried_offsets(earlier, changes, self.around("snapshot", NO_TIME))
 
     def _put_right(

@@ -7,25 +7,28 @@ from typing import Final
 
 import polars as pl
 
-from mqreplay.decisions.allocation import JUDGED, VERDICT, allocation, allocation_rows, verdicts
-from mqreplay.decisions.pop_assignments import pop_assignments
-from mqreplay.decisions.pop_receipts import pop_receipts
-from mqreplay.decisions.rebalance_step import rebalance_step, stored_rows
-from mqreplay.engines.passes import GoldRows, Pass, PassTable, RowFunction
+from mqreplay.decisions.allocation import ALLOCATION, JUDGED, VERDICT, allocation, allocation_rows, verdicts
+from mqreplay.decisions.decision import by_name
+from mqreplay.decisions.pop_assignments import POP_ASSIGNMENT, pop_assignments
+from mqreplay.decisions.pop_receipts import POP_RECEIPT, pop_receipts
+from mqreplay.decisions.rebalance_step import REBALANCE_STEP, rebalance_step, stored_rows
+from mqreplay.engines.passes import GoldRows, Pass, PassRunner, PassTable, RowFunction
 from mqreplay.engines.rows import RowSource
-from mqreplay.engines.shards import Shard
+from mqreplay.engines.shards import Shard, count_buckets, deal
 from mqreplay.evidence.members.agreed_lists import member_lists, queue_lists
-from mqreplay.evidence.members.logged_rebalances import polled_members, with_logged
 from mqreplay.evidence.members.observed_clients import RUNNING_INFO, polled
-from mqreplay.evidence.members.observed_rebalances import observed_rebalances
+from mqreplay.evidence.members.observed_rebalances import observed_rebalances, polled_members, with_logged
 from mqreplay.findings.shares import uneven_shares_of_shard
-from mqreplay.lake.buckets import key_of
+from mqreplay.lake.buckets import buckets, key_of
 from mqreplay.replay.context import ReplayContext
 from mqreplay.replay.day import DayRows
-from mqreplay.replay.judged_rows import JudgedRows, add_judged, counted_rows
-from mqreplay.settings_sections import StrategySettings
+from mqreplay.replay.frames import joined, outputs
+from mqreplay.replay.task_results import JudgedRows, add_judged, counted_rows, merged
+from mqreplay.settings.sections import StrategySettings
 
-GROUP: Final = key_of(("consumer_group",))
+GROUP_BUCKET: Final = key_of(("consumer_group",))
+REBALANCES_PER_TASK: Final = 50_000
+POP_REQUESTS_PER_TASK: Final = 200_000
 # Routes are few, and of no group; the groups of an acknowledgement are in its receipts.
 ROUTES: Final = PassTable("silver.route")
 ACKNOWLEDGEMENTS: Final = PassTable("silver.pop_ack")
@@ -35,18 +38,16 @@ ACKNOWLEDGEMENTS: Final = PassTable("silver.pop_ack")
 class GroupResult:
     """Frames of the rebalances of groups."""
 
-    allocations: JudgedRows
+    judged: JudgedRows
     uneven_shares: pl.DataFrame
-    steps: JudgedRows
     expired_pulls: pl.DataFrame  # rows of gold.rebalance_step with expired queues
 
 
 @dataclass(frozen=True)
 class PopResult:
-    """Frames of what brokers gave the groups of POP."""
+    """What brokers gave the groups of POP."""
 
-    receipts: JudgedRows
-    assignments: JudgedRows
+    judged: JudgedRows
 
 
 def judge_groups(source: RowSource, shard: Shard, context: ReplayContext, gold: GoldRows) -> GroupResult:
@@ -58,21 +59,20 @@ def judge_groups(source: RowSource, shard: Shard, context: ReplayContext, gold: 
     others = rebalances.filter(~pl.col("record_id").is_in(completed))
     judged = pl.concat([allocation_rows(others), of_polls])
     of_day = judged.filter(context.day.judged)
-    allocations = add_judged(gold, "gold.allocation", of_day)
+    allocations = add_judged(gold, ALLOCATION, of_day)
     known = day.with_before("gold.allocation", "rebalance_ts", of_day, shard)
     limits = context.settings.findings
     steps = rebalance_step(day.silver("assignment", shard), rebalances, limits.rebalance_interval_s)
-    gold.add("gold.rebalance_step", stored_rows(steps.filter(context.day.judged)))
+    gold.add(REBALANCE_STEP.table, stored_rows(steps.filter(context.day.judged)))
     return GroupResult(
-        allocations,
+        merged([allocations, counted_rows(REBALANCE_STEP, steps.filter(context.day.judged))]),
         uneven_shares_of_shard(known, limits.uneven_queues),
-        counted_rows("gold.rebalance_step", steps.filter(context.day.judged)),
         steps.filter(pl.col("expired").list.len() > 0),
     )
 
 
 def rebalance_verdicts(rebalances: pl.DataFrame, strategies: StrategySettings) -> pl.DataFrame:
-    """Return VERDICT of each rebalance."""
+    """Return the queues that the strategy gives at each rebalance, and whether the client took them, as VERDICT."""
     return verdicts(rebalances, strategies.groups, strategies.virtual_node_cnt)
 
 
@@ -108,19 +108,17 @@ def judge_pops(source: RowSource, shard: Shard, context: ReplayContext, gold: Go
     members = member_lists(day.of_recorder("consumer_list", shard, read=len(asked) > 0))
     queues = queue_lists(day.of_recorder("route", read=len(asked) > 0), context.raw["topic_config"])
     assignments = pop_assignments(asked, members, queues).filter(context.day.judged)
-    return PopResult(
-        add_judged(gold, "gold.pop_receipt", receipts), add_judged(gold, "gold.pop_assignment", assignments)
-    )
+    return PopResult(merged([add_judged(gold, POP_RECEIPT, receipts), add_judged(gold, POP_ASSIGNMENT, assignments)]))
 
 
 def of_groups(*names: str) -> tuple[PassTable, ...]:
     """Return these tables, whose rows are dealt by group."""
-    return tuple(PassTable(name, GROUP) for name in names)
+    return tuple(PassTable(name, GROUP_BUCKET) for name in names)
 
 
 # Each rebalance is judged by itself.
 VERDICTS: Final = RowFunction(rebalance_verdicts, strategy_settings, JUDGED, "gold.allocation", tuple(VERDICT))
-REBALANCES: Final = PassTable("silver.rebalance", GROUP, function=VERDICTS)
+REBALANCES: Final = PassTable("silver.rebalance", GROUP_BUCKET, function=VERDICTS)
 GROUP_PASS: Final = Pass(
     judge_groups,
     (REBALANCES, *of_groups("silver.assignment", "silver.consumer_list", "gold.allocation"), ROUTES),
@@ -130,4 +128,41 @@ POP_PASS: Final = Pass(
     judge_pops,
     (*of_groups("silver.pop", "silver.pop_assignment", "silver.consumer_list"), ACKNOWLEDGEMENTS, ROUTES),
     ("gold.pop_receipt", "gold.pop_assignment"),
+)
+
+
+def run_groups(
+    runner: PassRunner, context: ReplayContext, raw_rebalance: pl.DataFrame, raw_assignment: pl.DataFrame
+) -> GroupResult:
+    """Judge the rebalances of all groups."""
+    dealt = raw_rebalance if len(raw_rebalance) else raw_assignment
+    shards = deal(count_buckets(buckets(dealt, GROUP_BUCKET)), REBALANCES_PER_TASK)
+    return merged(list(runner.run(GROUP_PASS, shards, context.with_tables("topic_config", "broker"))))
+
+
+def run_pops(runner: PassRunner, context: ReplayContext, popped: pl.DataFrame, assigned: pl.DataFrame) -> PopResult:
+    """Judge what brokers gave the groups of POP."""
+    requests = pl.concat([popped, assigned.select("consumer_group")])
+    shards = deal(count_buckets(buckets(requests, GROUP_BUCKET)), POP_REQUESTS_PER_TASK)
+    return merged(list(runner.run(POP_PASS, shards, context.with_tables("topic_config", "broker"))))
+
+
+def popped(rows: DayRows) -> pl.DataFrame:
+    """Return the group of each request of POP."""
+    return rows.silver("pop", None, None, ["consumer_group"])
+
+
+def assigned(rows: DayRows) -> pl.DataFrame:
+    """Return the group and the mode of each request for an assignment."""
+    return rows.silver("pop_assignment", None, None, ["consumer_group", "mode"])
+
+
+STEPS: Final = joined(
+    outputs("groups", GroupResult),
+    {
+        "popped": by_name(popped),
+        "assigned": by_name(assigned),
+        "groups": by_name(run_groups),
+        "pops": by_name(run_pops),
+    },
 )

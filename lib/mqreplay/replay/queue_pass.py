@@ -3,47 +3,51 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterable
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Final
 
 import polars as pl
 
 from mqreplay.decisions import status_windows
-from mqreplay.decisions.failover_exposure import lacked_by_minute, lacked_of_shard
-from mqreplay.decisions.group_status import merged_status, status_of_shard
+from mqreplay.decisions.decision import by_name
+from mqreplay.decisions.failover_exposure import lacked_of_shard
+from mqreplay.decisions.group_status import status_of_shard
 from mqreplay.decisions.offset_continuity import offset_continuity, skips, suspects
-from mqreplay.decisions.pull_answer import stored_rows
-from mqreplay.decisions.pull_batch import pull_batches
-from mqreplay.decisions.pull_refusals import Inputs, pull_answers
-from mqreplay.decisions.pull_route import pull_route
+from mqreplay.decisions.pull_answer import PULL_ANSWER, stored_rows
+from mqreplay.decisions.pull_batch import PULL_BATCH, pull_batches
+from mqreplay.decisions.pull_refusals import Inputs, pull_answers, refusal_inputs
+from mqreplay.decisions.pull_route import PULL_ROUTE, pull_route
 from mqreplay.decisions.queue_owner import pull_intervals_of_shard
 from mqreplay.decisions.queue_progress import queue_progress
-from mqreplay.decisions.queue_start import queue_start
-from mqreplay.decisions.slave_suggestion import slave_suggestion
-from mqreplay.engines.passes import GoldRows, Pass
-from mqreplay.engines.rows import RowSource
-from mqreplay.engines.shards import Shard
-from mqreplay.evidence.brokers.broker_outages import (
-    answers_of_shard,
-    errors_of_shard,
-    failovers_of_shard,
-    merged_answers,
-)
+from mqreplay.decisions.queue_start import QUEUE_START, consumers, queue_start
+from mqreplay.decisions.slave_suggestion import SLAVE_SUGGESTION, slave_suggestion
+from mqreplay.engines.passes import GoldRows, Pass, PassRunner
+from mqreplay.engines.rows import RowSource, Wanted
+from mqreplay.engines.shards import ALL, Shard
+from mqreplay.evidence.brokers.broker_outages import answers_of_shard, errors_of_shard, failovers_of_shard
 from mqreplay.evidence.brokers.failovers import returns_of_shard
+from mqreplay.evidence.brokers.routes import route_changes
 from mqreplay.evidence.brokers.slave_reads import slave_reads
-from mqreplay.evidence.client_clocks import SuspectSamples, client_clocks, clock_samples
-from mqreplay.evidence.lags.falling_behind import falling_behind_of_shard
-from mqreplay.evidence.lags.growing_lag import advances_of_shard
+from mqreplay.evidence.client_clocks import client_clocks, clock_samples
+from mqreplay.evidence.lags.growing_lag import advances_of_shard, falling_behind_of_shard
+from mqreplay.evidence.lags.queue_caches import unfinished_pulls_of_shard
 from mqreplay.evidence.lags.revive_lags import revive_lags_of_shard
-from mqreplay.evidence.lags.unfinished_pulls import unfinished_pulls_of_shard
 from mqreplay.evidence.members.client_languages import without_other_languages
-from mqreplay.evidence.members.membership import commit_signs_of_shard, pull_signs_of_shard, pulling_groups_of_shard
+from mqreplay.evidence.members.group_states import group_states
+from mqreplay.evidence.members.membership import (
+    commit_signs_of_shard,
+    pull_signs_of_shard,
+    pulling_groups_of_shard,
+    unregistrations,
+)
 from mqreplay.evidence.members.ownership import pulled_queues_of_shard
-from mqreplay.evidence.messages.pulled_messages import PulledMessages, pulled_messages_of_shard
+from mqreplay.evidence.members.polled_night import changes_of_groups
+from mqreplay.evidence.messages.pulled_messages import pulled_messages_of_shard
 from mqreplay.evidence.night_facts import NightFacts
 from mqreplay.evidence.offsets import slave_copies, standstills
-from mqreplay.evidence.offsets.held_resets import ResetEvidence
+from mqreplay.evidence.offsets.held_resets import ResetEvidence, reset_evidence
 from mqreplay.evidence.offsets.lowered_commits import lowered_commits, with_senders
 from mqreplay.evidence.offsets.odd_offsets import odd_offsets_of_shard
 from mqreplay.evidence.offsets.offset_causes import moved_resets_of_shard, offset_resets
@@ -52,18 +56,33 @@ from mqreplay.evidence.offsets.queue_ends import queue_ends
 from mqreplay.evidence.offsets.queue_events import QueueEvents, last_copies, queue_events, stored_commits
 from mqreplay.evidence.offsets.reset_effects import applied_resets_of_shard
 from mqreplay.evidence.offsets.standstills import refused_pulls_of_shard
+from mqreplay.evidence.recorded_versions import client_versions
 from mqreplay.findings.brokers import refusals_of_shard
 from mqreplay.findings.clocks import activity_of_shard
+from mqreplay.findings.expired_unread import expired_reads_of_shard
 from mqreplay.findings.messages import returned_ends_of_shard
 from mqreplay.findings.pulls import exceptional_pulls_of_shard
 from mqreplay.findings.refused import refused_runs_of_shard
 from mqreplay.findings.starts import first_uses_of_shard, new_starts_of_shard
 from mqreplay.findings.topics import orphans_of_shard
+from mqreplay.lake.row_filter import Days
 from mqreplay.replay.context import Frames, ReplayContext
-from mqreplay.replay.day import BY_QUEUE, LOWERED, NO_TIME, DayRows
-from mqreplay.replay.judged_rows import JudgedRows, add_judged, counted_rows
-from mqreplay.replay.merged import MergedEarly, merged
-from mqreplay.replay.queue_tables import LOWERED_OFFSETS, OFFSETS_BEFORE, PULL_ROUTES, SILVER, SNAPSHOTS, TOPIC_STATS
+from mqreplay.replay.day import BY_QUEUE, DESCRIPTIONS, LOWERED, NO_TIME, DayRows
+from mqreplay.replay.frames import joined, outputs
+from mqreplay.replay.queue_results import OffsetResult, PullResult, QueueResult, merged_queues
+from mqreplay.replay.queue_tables import (
+    LOWERED_OFFSETS,
+    OFFSETS_BEFORE,
+    PULL_ROUTES,
+    SILVER,
+    SNAPSHOT_ROWS,
+    TOPIC_STATS,
+)
+from mqreplay.replay.task_results import JudgedRows, add_judged, counted_rows, merged
+
+OFFSET_CHANGE: Final = "silver.offset_change"
+# The small tables that the pass over queues needs.
+SMALL_TABLES: Final = (*DESCRIPTIONS, "broker_runtime", "server_request", "snapshot", "topic_config", "topic_stats")
 
 
 @dataclass(frozen=True)
@@ -85,67 +104,6 @@ class QueueInput:
     reset_evidence: ResetEvidence
     sent_topics: frozenset[str]  # topics whose sends were recorded
     other_clients: pl.DataFrame  # client_languages.other_clients
-
-
-@dataclass(frozen=True)
-class PullResult:
-    """Frames of judged pulls; the functions that make them describe them."""
-
-    routes: JudgedRows
-    suggestions: JudgedRows
-    answers: JudgedRows
-    batches: JudgedRows
-    disk_runs: pl.DataFrame
-    refused_runs: pl.DataFrame
-    starts: JudgedRows
-    new_starts: pl.DataFrame
-    first_uses: pl.DataFrame
-    exceptional_pulls: pl.DataFrame
-    failovers: pl.DataFrame
-    returns: pl.DataFrame
-
-
-@dataclass(frozen=True)
-class OffsetResult:
-    """Frames of the offsets of queues."""
-
-    status: pl.DataFrame
-    standstills: pl.DataFrame
-    unfinished_pulls: pl.DataFrame
-    revive_lags: pl.DataFrame
-    lacked: pl.DataFrame
-    stale_spans: pl.DataFrame
-    odd_offsets: pl.DataFrame
-    breaks: pl.DataFrame
-    leaps: pl.DataFrame
-    falling_behind: pl.DataFrame
-
-
-@dataclass(frozen=True)
-class QueueResult:
-    """Frames of queues, of one shard or merged of all."""
-
-    pulls: PullResult
-    offsets: OffsetResult
-    clock_samples: pl.DataFrame
-    pull_signs: pl.DataFrame
-    commit_signs: pl.DataFrame
-    pulling_groups: pl.DataFrame
-    pull_intervals: pl.DataFrame
-    pulled_queues: pl.DataFrame
-    answers: pl.DataFrame
-    errors: pl.DataFrame
-    refused_pulls: pl.DataFrame
-    advances: pl.DataFrame
-    refusals: pl.DataFrame
-    returned_ends: pl.DataFrame
-    moved_resets: pl.DataFrame
-    applied_resets: pl.DataFrame
-    orphan_offsets: pl.DataFrame
-    activity: pl.DataFrame
-    pull_counts: pl.DataFrame  # answers, requests
-    logged_counts: pl.DataFrame  # rows of the logs of messages
-    pulled: PulledMessages
 
 
 def judge_queues(source: RowSource, shard: Shard, shared: QueueInput, gold: GoldRows) -> QueueResult:
@@ -176,6 +134,7 @@ def judge_queues(source: RowSource, shard: Shard, shared: QueueInput, gold: Gold
         answers=answers_of_shard(pull),
         errors=errors_of_shard(pull),
         refused_pulls=refused_pulls_of_shard(pull),
+        expired_reads=expired_reads_of_shard(pull.filter(context.day.judged)),
         advances=advances_of_shard(changes, commits),
         refusals=refusals_of_shard(pull, limits.same_cause_gap_s),
         returned_ends=returned_ends_of_shard(pull),
@@ -196,7 +155,7 @@ def _judge_pulls(day: DayRows, shard: Shard, shared: QueueInput, raw: Frames, go
     changes, new = shared.route_changes, shared.facts.new_clients
     routes = pull_route(pull, changes, new, context.starts, replay.route_slack_ms).filter(of_day)
     routes = without_other_languages(routes, shared.other_clients)
-    judged_routes = add_judged(gold, "gold.pull_route", routes)
+    judged = [add_judged(gold, PULL_ROUTE, routes)]
     known = day.with_before("gold.pull_route", "request_ts", routes, shard)
     suggestions = slave_suggestion(
         pull,
@@ -208,7 +167,7 @@ def _judge_pulls(day: DayRows, shard: Shard, shared: QueueInput, raw: Frames, go
         replay.poll_slack_ms,
         context.skew.clients if context.skew else [],
     )
-    judged_suggestions = add_judged(gold, "gold.slave_suggestion", suggestions.filter(of_day))
+    judged.append(add_judged(gold, SLAVE_SUGGESTION, suggestions.filter(of_day)))
     starts = queue_start(
         pull,
         raw["offset_commit"],
@@ -219,25 +178,22 @@ def _judge_pulls(day: DayRows, shard: Shard, shared: QueueInput, raw: Frames, go
         shared.client_versions,
     ).filter(of_day)
     starts = without_other_languages(starts, shared.other_clients)
+    judged.append(add_judged(gold, QUEUE_START, starts))
     answered = pull_answers(
         pull, tables["broker"], shared.refusal_inputs, raw["offset_change"], shared.reset_evidence
     ).filter(of_day)
     stored = stored_rows(answered)
-    gold.add("gold.pull_answer", stored)
+    gold.add(PULL_ANSWER.table, stored)
+    judged.append(counted_rows(PULL_ANSWER, answered))
     batches = pull_batches(pull, suggestions, tables["broker"], of_day, context.settings.findings.same_cause_gap_s)
-    differing = batches.differing
-    gold.add("gold.pull_batch", differing)
+    judged.append(JudgedRows(batches.counts, add_judged(gold, PULL_BATCH, batches.differing).gaps))
     reads = slave_reads(known, suggestions, pull, tables["broker"])
     return PullResult(
-        judged_routes,
-        judged_suggestions,
-        counted_rows("gold.pull_answer", answered),
-        JudgedRows(batches.counts, counted_rows("gold.pull_batch", differing).gaps),
-        batches.disk_runs,
-        refused_runs_of_shard(stored, context.settings.findings.same_cause_gap_s),
-        add_judged(gold, "gold.queue_start", starts),
-        new_starts_of_shard(starts),
-        first_uses_of_shard(pull),
+        judged=merged(judged),
+        disk_runs=batches.disk_runs,
+        refused_runs=refused_runs_of_shard(stored, context.settings.findings.same_cause_gap_s),
+        new_starts=new_starts_of_shard(starts),
+        first_uses=first_uses_of_shard(pull),
         exceptional_pulls=exceptional_pulls_of_shard(reads, context.settings.findings.same_cause_gap_s),
         failovers=failovers_of_shard(known),
         returns=returns_of_shard(known),
@@ -298,32 +254,95 @@ def _clock_samples(day: DayRows, shard: Shard, shared: QueueInput, events: Queue
 
 QUEUE_PASS: Final = Pass(
     judge_queues,
-    (*SILVER.values(), LOWERED_OFFSETS, OFFSETS_BEFORE, PULL_ROUTES, SNAPSHOTS, TOPIC_STATS),
+    (*SILVER.values(), LOWERED_OFFSETS, OFFSETS_BEFORE, PULL_ROUTES, SNAPSHOT_ROWS, TOPIC_STATS),
     (
-        *("gold.pull_route", "gold.slave_suggestion", "gold.pull_answer", "gold.pull_batch"),
-        *("gold.queue_start", "gold.queue_progress"),
+        *(each.table for each in (PULL_ROUTE, SLAVE_SUGGESTION, PULL_ANSWER, PULL_BATCH, QUEUE_START)),
+        "gold.queue_progress",
     ),
 )
 
 
-def merged_queues(parts: Iterable[QueueResult], skew_s: int) -> QueueResult:
-    """Return the results of all shards as one.
+@dataclass(frozen=True)
+class _StatedOffsets:
+    """The rows of a shard whose offsets only answers to GET_CONSUME_STATS show; all other tables are empty."""
 
-    A shard has rows for most groups, brokers and minutes: they are merged early. Samples of clocks are of those clients
-    whose clock may be wrong by more than ``skew_s`` seconds.
-    """
-    kept: list[QueueResult] = []
-    status, lacked, answers = MergedEarly(merged_status), MergedEarly(lacked_by_minute), MergedEarly(merged_answers)
-    samples = SuspectSamples(skew_s)
-    for part in parts:
-        status.add(part.offsets.status)
-        lacked.add(part.offsets.lacked)
-        answers.add(part.answers)
-        samples.add(part.clock_samples)
-        offsets = replace(part.offsets, status=part.offsets.status.clear(), lacked=part.offsets.lacked.clear())
-        kept.append(
-            replace(part, offsets=offsets, answers=part.answers.clear(), clock_samples=part.clock_samples.clear())
-        )
-    whole = merged(kept)
-    offsets = replace(whole.offsets, status=status.rows(), lacked=lacked.rows())
-    return replace(whole, offsets=offsets, answers=answers.rows(), clock_samples=samples.rows())
+    source: RowSource
+    changes: pl.DataFrame
+
+    def read(
+        self, table: str, days: Days, wanted: pl.Expr, of: Wanted = None, columns: Sequence[str] | None = None
+    ) -> pl.DataFrame:
+        """As RowSource.read."""
+        if table == OFFSET_CHANGE:
+            return self.changes.filter(wanted).select(columns or self.changes.columns)
+        return self.source.read(table, days, pl.lit(value=False), None, columns)
+
+
+class _Dropped:
+    """Takes gold rows, and drops them: no task has these queues."""
+
+    def add(self, table: str, rows: pl.DataFrame) -> None:
+        """As GoldRows.add."""
+
+
+def run_queues(
+    runner: PassRunner, shards: Sequence[Shard], queue_input: QueueInput, stated_changes: pl.DataFrame
+) -> QueueResult:
+    """Judge all queues. Those of ``stated_changes`` are few, and in no shard: an operator asked for them."""
+    context = queue_input.context
+    parts = runner.run(QUEUE_PASS, shards, queue_input)
+    if len(stated_changes):
+        # Answers are of single groups: they copy no file.
+        small = {**context.small, "snapshot": context.small["snapshot"].clear()}
+        stated = replace(queue_input, context=replace(context, small=small))
+        source = _StatedOffsets(runner.source, stated_changes)
+        parts = chain(parts, [judge_queues(source, ALL, stated, _Dropped())])
+    return merged_queues(parts, context.settings.findings.clock_skew_s)
+
+
+def stated_changes(runner: PassRunner, consume_stats: pl.DataFrame, facts: NightFacts) -> pl.DataFrame:
+    """Return the offsets of groups that only answers to GET_CONSUME_STATS show, as changes."""
+    like = runner.source.read(OFFSET_CHANGE, Days(), pl.lit(value=False))
+    return changes_of_groups(consume_stats, facts.groups_with_commits | facts.groups_with_copies, like)
+
+
+def stated_groups(stated_changes: pl.DataFrame) -> frozenset[str]:
+    """Return the groups of `stated_changes`."""
+    return frozenset(stated_changes["consumer_group"])
+
+
+def queue_context(context: ReplayContext) -> ReplayContext:
+    """Return the context with the small tables of the pass."""
+    return context.with_tables(*SMALL_TABLES)
+
+
+def routes_of_clients(raw_route: pl.DataFrame, starts: Mapping[dt.datetime, dt.datetime]) -> pl.DataFrame:
+    """Return the changes of the routes that clients requested."""
+    return route_changes(raw_route.filter(pl.col("client_id").is_not_null()), starts)
+
+
+def sent_topics(sent: pl.DataFrame) -> frozenset[str]:
+    """Return the topics whose sends were recorded."""
+    return frozenset(sent["topic"])
+
+
+STEPS: Final = joined(
+    outputs("queues.pulls", PullResult),
+    outputs("queues.offsets", OffsetResult),
+    outputs("queues", QueueResult),
+    {
+        "queue_context": by_name(queue_context),
+        "route_changes": by_name(routes_of_clients),
+        "unregistrations": by_name(unregistrations),
+        "hook_consumers": by_name(consumers, heartbeat="raw_heartbeat"),
+        "client_versions": by_name(client_versions, consumer_connection="raw_consumer_connection"),
+        "group_states": by_name(group_states, heartbeat="raw_heartbeat"),
+        "refusal_inputs": by_name(refusal_inputs, states="group_states"),
+        "reset_evidence": by_name(reset_evidence, server_request="raw_server_request", skewed_clients="skewed"),
+        "sent_topics": by_name(sent_topics),
+        "queue_input": by_name(QueueInput, context="queue_context", consumers="hook_consumers"),
+        "stated_changes": by_name(stated_changes),
+        "stated_groups": by_name(stated_groups),
+        "queues": by_name(run_queues),
+    },
+)

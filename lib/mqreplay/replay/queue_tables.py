@@ -9,7 +9,7 @@ from mqreplay.engines.passes import PassTable
 from mqreplay.lake.buckets import key_of
 from mqreplay.replay.day import BY_QUEUE, CHECKPOINT, LOWERED
 
-QUEUE: Final = key_of(("broker_name", "topic", "queue_id"))
+QUEUE_BUCKET: Final = key_of(("broker_name", "topic", "queue_id"))
 # A message in a retry topic belongs to the queue that it came from.
 DELIVERY: Final = key_of(("broker_name", "queue_topic|topic", "queue_id"))
 
@@ -22,11 +22,11 @@ UNREAD: Final[Mapping[str, tuple[str, ...]]] = {
     "consume": ("store_size",),
 }
 SILVER: Final = {
-    name: PassTable(f"silver.{name}", DELIVERY if name == "consume" else QUEUE, unread=UNREAD.get(name, ()))
+    name: PassTable(f"silver.{name}", DELIVERY if name == "consume" else QUEUE_BUCKET, unread=UNREAD.get(name, ()))
     for name in BY_QUEUE
 }
-LOWERED_OFFSETS: Final = PassTable(f"silver.{LOWERED}", QUEUE)
-OFFSETS_BEFORE: Final = PassTable(CHECKPOINT, QUEUE)
-PULL_ROUTES: Final = PassTable("gold.pull_route", QUEUE)
-SNAPSHOTS: Final = PassTable("silver.snapshot")  # few: every task has all
+LOWERED_OFFSETS: Final = PassTable(f"silver.{LOWERED}", QUEUE_BUCKET)
+OFFSETS_BEFORE: Final = PassTable(CHECKPOINT, QUEUE_BUCKET)
+PULL_ROUTES: Final = PassTable("gold.pull_route", QUEUE_BUCKET)
+SNAPSHOT_ROWS: Final = PassTable("silver.snapshot")  # few: every task has all
 TOPIC_STATS: Final = PassTable("silver.topic_stats")

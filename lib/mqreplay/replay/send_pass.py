@@ -1,4 +1,4 @@
-"""The pass over sends: each try of a send, by topic."""
+"""The pass over sends, by topic."""
 
 from __future__ import annotations
 
@@ -7,32 +7,23 @@ from typing import Final
 
 import polars as pl
 
-from mqreplay.decisions.send_attempt import send_tries, stored_rows
-from mqreplay.engines.passes import GoldRows, Pass, PassTable
+from mqreplay.decisions.decision import by_name
+from mqreplay.decisions.send_attempt import SEND_ATTEMPT, send_tries, stored_rows
+from mqreplay.engines.passes import GoldRows, Pass, PassRunner, PassTable
 from mqreplay.engines.rows import RowSource
-from mqreplay.engines.shards import Shard
-from mqreplay.evidence.messages.avoided_brokers import avoided_brokers
+from mqreplay.engines.shards import Shard, count_buckets, deal
+from mqreplay.evidence.brokers.routes import publish_routes
 from mqreplay.evidence.messages.counted_retries import first_places
-from mqreplay.evidence.messages.failed_sends import failed_tries
-from mqreplay.evidence.messages.second_tries import second_tries
+from mqreplay.evidence.messages.failed_sends import avoided_brokers, failed_tries
+from mqreplay.evidence.messages.sent_back import second_tries
 from mqreplay.findings.sends import send_runs
-from mqreplay.lake.buckets import key_of
+from mqreplay.lake.buckets import buckets, key_of
 from mqreplay.replay.context import ReplayContext
 from mqreplay.replay.day import DayRows
-from mqreplay.replay.judged_rows import JudgedRows, counted_rows
+from mqreplay.replay.frames import joined, outputs
+from mqreplay.replay.task_results import JudgedRows, counted_rows, merged
 
-TOPIC: Final = key_of(("topic",))
-
-
-@dataclass(frozen=True)
-class SendResult:
-    """Frames of the tries of sends."""
-
-    attempts: JudgedRows
-    failed_runs: pl.DataFrame  # send_runs
-    avoided: pl.DataFrame  # avoided_brokers
-    first_places: pl.DataFrame  # counted_retries.first_places
-    second_tries: pl.DataFrame
+TOPIC_BUCKET: Final = key_of(("topic",))
 
 
 @dataclass(frozen=True)
@@ -45,21 +36,31 @@ class SendInput:
     sent_back: pl.DataFrame
 
 
+@dataclass(frozen=True)
+class SendResult:
+    """Frames of the tries of sends."""
+
+    judged: JudgedRows
+    failed_tries: pl.DataFrame  # send_runs
+    avoided_brokers: pl.DataFrame
+    first_places: pl.DataFrame  # counted_retries.first_places
+    second_tries: pl.DataFrame
+
+
 def judge_sends(source: RowSource, shard: Shard, shared: SendInput, gold: GoldRows) -> SendResult:
     """Judge the sends to some topics."""
     context = shared.context
     send = DayRows(context.day, source).silver("send", shard, context.skew)
     tries = send_tries(send, shared.publish_changes, shared.publish_queues)
-    gold.add("gold.send_attempt", stored_rows(tries.filter(context.day.judged)))
-    return send_result(tries, shared)
+    gold.add(SEND_ATTEMPT.table, stored_rows(tries.filter(context.day.judged)))
+    return _send_result(tries, shared)
 
 
-def send_result(tries: pl.DataFrame, shared: SendInput) -> SendResult:
+def _send_result(tries: pl.DataFrame, shared: SendInput) -> SendResult:
     """Return the result of the tries of the sends to whole topics."""
     limits = shared.context.settings.findings
-    of_nobody = tries.filter(shared.context.day.judged).with_columns(pl.lit(None, pl.String).alias("consumer_group"))
     return SendResult(
-        counted_rows("gold.send_attempt", of_nobody),
+        counted_rows(SEND_ATTEMPT, tries.filter(shared.context.day.judged)),
         send_runs(failed_tries(tries), limits.same_cause_gap_s),
         avoided_brokers(tries, shared.publish_changes, shared.publish_queues, limits.avoided_s),
         first_places(tries, shared.sent_back),
@@ -67,4 +68,30 @@ def send_result(tries: pl.DataFrame, shared: SendInput) -> SendResult:
     )
 
 
-SEND_PASS: Final = Pass(judge_sends, (PassTable("silver.send", TOPIC),), ("gold.send_attempt",))
+SEND_PASS: Final = Pass(judge_sends, (PassTable("silver.send", TOPIC_BUCKET),), (SEND_ATTEMPT.table,))
+
+
+def run_sends(
+    runner: PassRunner,
+    context: ReplayContext,
+    rows: DayRows,
+    sent: pl.DataFrame,
+    route: pl.DataFrame,
+    send_back: pl.DataFrame,
+) -> SendResult:
+    """Judge the sends of producers; most nights have none, and no task. ``sent`` has the topic of each send."""
+    shared = SendInput(
+        context.with_tables(), *publish_routes(route, sent["topic"]), send_back.select("msg_id").unique()
+    )
+    if sent.is_empty():
+        none = rows.silver("send", pl.lit(value=False))
+        return _send_result(send_tries(none, shared.publish_changes, shared.publish_queues), shared)
+    return merged(list(runner.run(SEND_PASS, deal(count_buckets(buckets(sent, TOPIC_BUCKET))), shared)))
+
+
+def sent(rows: DayRows) -> pl.DataFrame:
+    """Return the topic of each recorded send."""
+    return rows.silver("send", None, None, ["topic"])
+
+
+STEPS: Final = joined(outputs("sends", SendResult), {"sent": by_name(sent), "sends": by_name(run_sends)})

@@ -15,17 +15,16 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from mqreplay import __version__
+from mqreplay.findings.texts import advice_of, summary_of
 from mqreplay.language.language import ENGLISH, LANG_TAGS, Language, in_english, language
-from mqreplay.report.coverage import NAMES, most_helpful
-from mqreplay.report.cursor.json_text import in_html
-from mqreplay.report.cursor.places import COLUMNS, TITLES
-from mqreplay.report.data import CAP, MOST_FINDINGS, ReportData
+from mqreplay.report.coverage import DECISION_NAMES, most_helpful
+from mqreplay.report.cursor_states import PLACE_COLUMNS, TITLES, in_html
+from mqreplay.report.data import CAP, MOST_FINDINGS, Place, ReportData
 from mqreplay.report.finding_tree import nested
-from mqreplay.report.known_issue import known_issue_text
-from mqreplay.report.place_anchor import Place
+from mqreplay.report.next_step import known_issue_text
 from mqreplay.report.text import clock, dates, instant, iso, lasting, next_second, number, span, visible, with_code
-from mqreplay.report.verdict import level, verdict
-from mqreplay.severity import WORST_FIRST
+from mqreplay.report.verdict import NightTime, level, verdict, verdict_in
+from mqreplay.words.severity import WORST_FIRST
 
 PLACES = (
     ("consumer_group", "group"),
@@ -65,7 +64,9 @@ def build_report(data: ReportData) -> str:
         "counts": counts,
         "headline": headline(counts, level(findings, data.coverage), words),
         "level": level(findings, data.coverage),
-        "verdict": verdict(findings, data.coverage),
+        "verdict": verdict_in(
+            verdict(findings, data.coverage, NightTime(data.first_ts, data.last_ts)), findings, words
+        ),
         "helps": most_helpful(data.coverage),
         "covered": [each for each in data.coverage if each.state != "none"],
         "judged": sum(each.judged for each in data.coverage),
@@ -90,14 +91,14 @@ def headline(counts: dict[str, int], how_bad: str, words: Language | None = None
     """Return the title of the page: the counts of what went wrong.
 
     >>> headline({"critical": 0, "warning": 0, "info": 0}, "quiet")
-    'a quiet night'
+    'no problem found'
     >>> headline({"critical": 1, "warning": 2, "info": 0}, "critical")
     '1 critical finding, 2 warnings'
     """
     numbers = [(counts["critical"], "critical finding"), (counts["warning"], "warning")]
     words = words or in_english()
     wrong = words.filled(", ").join(words.counted(count, noun) for count, noun in numbers if count)
-    return wrong or words.filled("not everything was judged" if how_bad == "unknown" else "a quiet night")
+    return wrong or words.filled("not everything was judged" if how_bad == "unknown" else "no problem found")
 
 
 def policy(style: str, script: str) -> str:
@@ -158,7 +159,8 @@ def resource(name: str) -> str:
 def environment(lang: str = ENGLISH) -> Environment:
     """Return the environment of the templates: every value is escaped.
 
-    In templates ``_("English {n}", n=...)`` is a text of the page, and ``value|tr`` one that was made elsewhere.
+    In templates ``_("English {n}", n=...)`` is a text of the page, ``value|tr`` one that was made elsewhere, and
+    ``row|summary`` what a finding says.
     """
     words = language(lang)
 
@@ -175,6 +177,8 @@ def environment(lang: str = ENGLISH) -> Environment:
     )
     environment.filters |= {
         "tr": words.text,
+        "summary": lambda row: summary_of(row, words),
+        "advice": lambda row: advice_of(row, words),
         "known_issue": known_issue_text,
         "with_code": with_code,
         "number": number,
@@ -193,11 +197,11 @@ def environment(lang: str = ENGLISH) -> Environment:
         "cap": CAP,
         "severities": WORST_FIRST,
         "signs": SIGNS,
-        "decisions": NAMES,
+        "decisions": DECISION_NAMES,
         "places": PLACES,
         "part_titles": TITLES,
         "place_of": Place,
-        "kinds_of": {column: kind for kind, column in COLUMNS.items()},
+        "kinds_of": {column: kind for kind, column in PLACE_COLUMNS.items()},
         "filters": FILTERS,
     }
     return environment

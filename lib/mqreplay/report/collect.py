@@ -9,30 +9,30 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from mqreplay.lake.last_day import of_last_day
+from mqreplay.lake.row_filter import of_last_day
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.language.language import ENGLISH, Language, language
 from mqreplay.report.coverage import coverage
-from mqreplay.report.cursor.json_text import json_text
-from mqreplay.report.cursor.places import group_order, parts_of
+from mqreplay.report.cursor_states import group_order, json_text, parts_of
 from mqreplay.report.data import CAP, MOST_FINDINGS, Listing, ReportData, Row
 from mqreplay.report.evidence_rows import evidence_of
-from mqreplay.report.pictures import Picture, pictures
+from mqreplay.report.pictures import pictures
+from mqreplay.report.pictures.drawing import Picture
 from mqreplay.report.pictures.night import NightSpan, touches
 from mqreplay.report.what_if_commands import finding_commands
 from mqreplay.report.window import Window
-from mqreplay.severity import WORST_FIRST
+from mqreplay.words.severity import WORST_FIRST
 
 if TYPE_CHECKING:
     from mqreplay.moment.night_states import NightStates
 
-MOST = 5_000  # findings and failures that are read at all: they are counted by severity, and one page shows CAP
+MOST_READ = 5_000  # findings and failures that are read at all: they are counted by severity, and one page shows CAP
 SHOWN_EVIDENCE = 12  # rows of a finding's evidence
 SHOWN_OF_MANY = 3  # the same, of more than MANY findings
 MANY = 200
 SHOWN_OF_MOST = 2  # the same, of more than MOST_AT_EASE findings
 MOST_AT_EASE = 400
-COUNTS = ("rows_in", "rows_out", "rows_quarantined", "rows_duplicate")
+ROW_COUNTS = ("rows_in", "rows_out", "rows_quarantined", "rows_duplicate")
 
 
 def collect(
@@ -54,7 +54,7 @@ def collect(
     first = [row["first_ts"] for row in files if row["first_ts"] is not None]
     last = [row["last_ts"] for row in files if row["last_ts"] is not None]
     words = language(lang)
-    drawn = pictures(warehouse, cluster, shown, words)
+    drawn = pictures(warehouse, cluster, shown, words, states)
     return ReportData(
         cluster=cluster,
         lang=lang,
@@ -94,7 +94,7 @@ def _rows_shown(findings: int) -> int:
 def _findings(findings: pl.LazyFrame) -> tuple[list[Row], int]:
     worst = place_among("severity", WORST_FIRST)
     kept = of_last_day(findings, "finding_id").sort(worst, "from_ts", "kind", "finding_id").collect()
-    return kept.head(MOST).to_dicts(), kept.height
+    return kept.head(MOST_READ).to_dicts(), kept.height
 
 
 def _night(states: NightStates, findings: list[Row], drawn: Sequence[Picture], words: Language) -> dict[str, Any]:
@@ -114,7 +114,7 @@ def _night(states: NightStates, findings: list[Row], drawn: Sequence[Picture], w
 def _expectations(results: pl.LazyFrame) -> list[Row]:
     """Those that fail, day by day; then each of those that hold on every day, once."""
     of_rule = ("table_name", "expectation", "arguments")
-    failed = results.filter(~pl.col("passed")).sort("day", *of_rule).head(MOST)
+    failed = results.filter(~pl.col("passed")).sort("day", *of_rule).head(MOST_READ)
     rules = results.group_by(of_rule).agg(pl.col("passed").all(), pl.col("description").max())
     return _rows(failed) + _rows(rules.filter("passed").sort(of_rule))
 
@@ -136,7 +136,7 @@ def _quarantine(refused: pl.LazyFrame) -> Listing:
 def _files(files: pl.LazyFrame) -> list[Row]:
     counted = files.group_by("kind", "status").agg(
         pl.len().alias("files"),
-        pl.col(COUNTS).sum(),
+        pl.col(ROW_COUNTS).sum(),
         pl.col("first_ts").min(),
         pl.col("last_ts").max(),
     )

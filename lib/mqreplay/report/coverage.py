@@ -3,96 +3,39 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
+import shlex
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Final, Literal
 
 import polars as pl
 
-from mqreplay.decisions.replay_gap import next_time
-from mqreplay.evidence_advice import EVIDENCE, Mode, all_ways, how_to_record, label_of, mode_of
+from mqreplay.decisions.decision import Decision, RowCount
+from mqreplay.decisions.registry import DECISIONS
+from mqreplay.decode.recording.advice import (
+    EVIDENCE,
+    Mode,
+    all_ways,
+    how_to_record,
+    is_ordinary,
+    label_of,
+    mode_of,
+    with_capture,
+)
 from mqreplay.lake.warehouse import Warehouse
-from mqreplay.quantity import listed
-from mqreplay.report.undetermined import NO_POLL, plain_reason, reason_of
+from mqreplay.report.undetermined import plain_reason, reason_of
 from mqreplay.report.window import Window
+from mqreplay.words.quantity import listed
 
-FINDING: Final = "finding "  # begins the decision of a gap that concerns a kind of finding
+CAPTURES: Final = re.compile(r"\.(pcap|pcapng|cap)(\.gz|\.xz|\.zst|\.bz2)?$", re.IGNORECASE)
+FINDING_PREFIX: Final = "finding "  # begins the decision of a gap that concerns a kind of finding
 State = Literal["judged", "partly judged", "not judged", "none"]
 
 
-@dataclass(frozen=True)
-class DecisionKind:
-    """One kind of decision: its gold table and its noun. ``rows`` is the table whose rows, or ``count``, are counted.
-
-    Members are no rows of a gold table: their decision is a kind of finding.
-    """
-
-    decision: str
-    one: str
-    many: str
-    rows: str = ""
-    is_open: pl.Expr | None = None  # a row is undetermined
-    reason: pl.Expr | None = None
-    count: pl.Expr | None = None
-
-
-DECISION_KINDS: Final = (
-    DecisionKind("gold.allocation", "rebalance", "rebalances"),
-    DecisionKind("gold.pull_route", "pull", "pulls"),
-    DecisionKind("gold.slave_suggestion", "slave suggestion", "slave suggestions"),
-    DecisionKind("gold.pull_answer", "answer to a pull", "answers to pulls"),
-    DecisionKind("gold.queue_start", "start of a queue", "starts of queues"),
-    DecisionKind("gold.failover_step", "step of a failover", "steps of failovers"),
-    DecisionKind("gold.flow_control", "cache of a queue", "caches of queues"),
-    DecisionKind("gold.committed_offset", "committed offset", "committed offsets"),
-    DecisionKind("gold.queue_lock", "lock of a queue", "locks of queues"),
-    DecisionKind("gold.send_attempt", "try of a send", "tries of sends"),
-    DecisionKind("gold.retried_message", "message sent back", "messages sent back"),
-    DecisionKind("gold.rebalance_round", "round of rebalances", "rounds of rebalances"),
-    DecisionKind("gold.rebalance_step", "step of a rebalance", "steps of rebalances"),
-    DecisionKind("gold.pull_batch", "batch of a pull", "batches of pulls"),
-    DecisionKind("gold.replication", "flush of a commit log", "flushes of commit logs"),
-    DecisionKind("gold.slave_copy", "copy of a slave", "copies of slaves"),
-    DecisionKind("gold.delay_progress", "reading of a delay level", "readings of delay levels"),
-    DecisionKind("gold.slave_sync", "state of a slave by its master", "states of slaves by their masters"),
-    DecisionKind("gold.listed_route", "route of a name server", "routes of name servers"),
-    DecisionKind("gold.pop_receipt", "message of POP", "messages of POP"),
-    DecisionKind("gold.pop_assignment", "assignment by a broker", "assignments by a broker"),
-    DecisionKind("gold.offset_continuity", "offset change", "offset changes", "silver.offset_change"),
-    DecisionKind("gold.queue_owner", "queue owner", "queue owners", "gold.queue_owner"),
-    DecisionKind(
-        f"{FINDING}consumer_lost",
-        "member",
-        "members",
-        "silver.heartbeat",
-        count=pl.col("client_id").filter(pl.col("kind") == "HEART_BEAT").n_unique(),
-    ),
-    DecisionKind(
-        "gold.group_status",
-        "group status",
-        "group statuses",
-        "gold.group_status",
-        pl.col("status") == "undetermined",
-        pl.col("reason"),
-    ),
-    DecisionKind(
-        "gold.failover_exposure",
-        "failover estimate",
-        "failover estimates",
-        "gold.failover_exposure",
-        pl.col("redelivered").is_null() & pl.col("bytes_behind").is_null(),
-        pl.lit(NO_POLL),
-    ),
-    DecisionKind(
-        "gold.delivery_audit",
-        "delivery audit",
-        "delivery audits",
-        "gold.delivery_audit",
-        pl.col("lost").is_null(),
-        pl.col("reason"),
-    ),
-)
-NAMES: Final = {decision_kind.decision: decision_kind.many for decision_kind in DECISION_KINDS}
+DECISION_NAMES: Final = {decision.name: decision.many for decision in DECISIONS.values()}
 
 
 @dataclass(frozen=True)
@@ -133,6 +76,11 @@ class Coverage:
         return "not judged" if self.undetermined or self.missing else "none"
 
     @property
+    def lacks_ordinary(self) -> bool:
+        """Return whether a kind of file is missing that each recording of `mqreplay record` has."""
+        return any(map(is_ordinary, self.missing))
+
+    @property
     def lacks(self) -> str:
         """Why decisions are undetermined, or which evidence is missing; empty if all is known."""
         if self.reasons:
@@ -143,31 +91,25 @@ class Coverage:
 def coverage(
     warehouse: Warehouse, cluster: str, since: dt.date | None = None, until: dt.date | None = None
 ) -> list[Coverage]:
-    """Return what was judged of each kind of decision from a day to another, in the order of DECISION_KINDS.
+    """Return what was judged of each kind of decision from a day to another, in the order of DECISIONS.
 
     None: all days. Kinds without any are in it, too.
     """
     here = Window(warehouse, cluster, since, until).read
     if not warehouse.exists("gold.judgement"):  # ingested, but not replayed
-        return [
-            Coverage(decision_kind.decision, decision_kind.one, decision_kind.many) for decision_kind in DECISION_KINDS
-        ]
-    kinds = here("bronze.source_file").filter(pl.col("rows_in") > 0).select("kind").unique().collect()
-    recorded = set(kinds["kind"])
+        return [Coverage(each.name, each.one, each.many) for each in DECISIONS.values()]
+    files = here("bronze.source_file").filter(pl.col("rows_in") > 0).select("recording", "kind").unique().collect()
+    recorded, capture = set(files["kind"]), _capture_of(sorted(set(files["recording"].drop_nulls())))
     lacks = _missing(here("gold.replay_gap"))
     judgements = here("gold.judgement").group_by("decision", "judgement", "reason").agg(pl.col("decisions").sum())
-    counts = [_Counts() for _ in DECISION_KINDS]
-    by_decision = {decision_kind.decision: count for decision_kind, count in zip(DECISION_KINDS, counts, strict=True)}
+    counts = {each.name: _Counts() for each in DECISIONS.values()}
     for decision, judgement, reason, decisions in judgements.sort("decision", "judgement", "reason").collect().rows():
-        if decision in by_decision:
-            by_decision[decision].add(judgement, reason, decisions)
-    for decision_kind, count in zip(DECISION_KINDS, counts, strict=True):
-        if decision_kind.rows:
-            _count_rows(count, decision_kind, here(decision_kind.rows))
-    return [
-        _coverage(decision_kind, count, lacks, recorded)
-        for decision_kind, count in zip(DECISION_KINDS, counts, strict=True)
-    ]
+        if decision in counts:
+            counts[decision].add(judgement, reason, decisions)
+    for each in DECISIONS.values():
+        if each.count is not None:
+            _count_rows(counts[each.name], each.count, here(each.count.table))
+    return [_coverage(each, counts[each.name], lacks, recorded, capture) for each in DECISIONS.values()]
 
 
 @dataclass
@@ -186,11 +128,11 @@ class _Counts:
         self.differing += decisions if judgement == "differ" else 0
 
 
-def _count_rows(counts: _Counts, decision_kind: DecisionKind, rows: pl.LazyFrame) -> None:
-    is_open = pl.lit(False) if decision_kind.is_open is None else decision_kind.is_open.fill_null(True)
-    reason = pl.lit("") if decision_kind.reason is None else decision_kind.reason
-    number_of = pl.len() if decision_kind.count is None else decision_kind.count
-    counted_rows = rows.group_by(is_open.alias("is_open"), pl.when(is_open).then(reason).alias("reason")).agg(number_of)
+def _count_rows(counts: _Counts, count: RowCount, rows: pl.LazyFrame) -> None:
+    is_open = pl.lit(value=False) if count.is_open is None else count.is_open.fill_null(value=True)
+    reason = pl.lit("") if count.reason is None else count.reason
+    number = pl.len() if count.number is None else count.number
+    counted_rows = rows.group_by(is_open.alias("is_open"), pl.when(is_open).then(reason).alias("reason")).agg(number)
     for open_, why, decisions in counted_rows.collect().rows():
         counts.add("undetermined" if open_ else "judged", why or "", decisions)
 
@@ -206,29 +148,29 @@ def _missing(gaps: pl.LazyFrame) -> dict[str, list[str]]:
 
 
 def _coverage(
-    decision_kind: DecisionKind, counts: _Counts, lacks: Mapping[str, Sequence[str]], recorded: Collection[str]
+    decision: Decision, counts: _Counts, lacks: Mapping[str, Sequence[str]], recorded: Collection[str], capture: str
 ) -> Coverage:
     reasons = sorted(counts.undetermined.items(), key=lambda each: (-each[1], each[0]))
-    mode, lacked = mode_of(recorded), lacks.get(decision_kind.decision, [])
-    missing = list(dict.fromkeys(next_time(decision_kind.decision, kind, recorded) for kind in lacked))
+    mode, lacked = mode_of(recorded), lacks.get(decision.name, [])
+    missing = list(dict.fromkeys(decision.next_time(kind, recorded) for kind in lacked))
     helps: dict[RecordingAdvice, None] = {}
     for text, _ in reasons:
         known = reason_of(text)
         if known is not None and known.advice:
             helps[RecordingAdvice(known.advice, known.advice)] = None
         elif known is not None and known.kind not in recorded:
-            helps[_help(known.kind, mode)] = None
-    helps |= dict.fromkeys(_help(kind, mode) for kind in missing)
+            helps[_help(known.kind, mode, capture)] = None
+    helps |= dict.fromkeys(_help(kind, mode, capture) for kind in missing)
     findings = [
-        decision.removeprefix(FINDING)
-        for decision, kinds in lacks.items()
-        if decision.startswith(FINDING) and set(kinds) & set(lacked)
+        name.removeprefix(FINDING_PREFIX)
+        for name, kinds in lacks.items()
+        if name.startswith(FINDING_PREFIX) and set(kinds) & set(lacked)
     ]
-    has_rule = not decision_kind.rows
+    has_rule = decision.count is None
     return Coverage(
-        decision_kind.decision,
-        decision_kind.one,
-        decision_kind.many,
+        decision.name,
+        decision.one,
+        decision.many,
         counts.judged,
         counts.agreed if has_rule else None,
         counts.differing if has_rule else None,
@@ -240,8 +182,24 @@ def _coverage(
     )
 
 
-def _help(kind: str, mode: Mode) -> RecordingAdvice:
-    return RecordingAdvice(how_to_record(kind, mode), all_ways(kind, mode))
+def _help(kind: str, mode: Mode, capture: str) -> RecordingAdvice:
+    return RecordingAdvice(*(with_capture(ways, capture) for ways in (how_to_record(kind, mode), all_ways(kind, mode))))
+
+
+def _capture_of(recordings: Sequence[str]) -> str:
+    """Return what to do with the first packet capture in a recording; empty if there is none, or it was imported."""
+    for folder in map(Path, recordings):
+        imported = Path(f"{folder}-packets")
+        with suppress(OSError):  # the recording is in an object store, or was moved
+            names = sorted(each.name for each in folder.iterdir() if CAPTURES.search(each.name))
+            if names and not imported.exists():
+                path, out = (shlex.quote(_short(each)) for each in (folder / names[0], imported))
+                return f"run `mqreplay import {path} --out {out}`, and give both folders to `mqreplay nightly`"
+    return ""
+
+
+def _short(path: Path) -> str:
+    return str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)
 
 
 def most_helpful(coverages: Sequence[Coverage], most: int = 3) -> list[tuple[str, list[str]]]:

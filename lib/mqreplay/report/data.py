@@ -1,18 +1,21 @@
-"""What the page shows of one cluster, as plain values: so that a page can be made, and tested, without tables."""
+"""What the page shows of one cluster, and the places that it links to, as plain values: a page needs no tables."""
 
 from __future__ import annotations
 
 import datetime as dt
+import hashlib
+import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mqreplay.language.language import ENGLISH
 
 if TYPE_CHECKING:
     from mqreplay.report.coverage import Coverage
-    from mqreplay.report.cursor.places import Part
+    from mqreplay.report.cursor_states import Part
     from mqreplay.report.evidence_rows import EvidenceRows
-    from mqreplay.report.pictures import Picture
+    from mqreplay.report.pictures.drawing import Picture
+
 
 CAP = 200  # rows of a table that a page shows; the rest is a query away
 MOST_FINDINGS = 800  # on the page: it stays below 3 MB
@@ -74,3 +77,28 @@ class ReportData:
     expectations: list[Row] = field(default_factory=list)
     files: list[Row] = field(default_factory=list)
     is_anonymised: bool = False
+
+
+class Place(NamedTuple):
+    """A group, a broker or a topic by name."""
+
+    kind: str
+    name: str
+
+
+def anchor(place: Place) -> str:
+    """Return the id of a place's part; names that an address cannot hold get a digest.
+
+    >>> anchor(Place("group", "order-group")), anchor(Place("group", "a b"))
+    ('group-order-group', 'group-a-b-c8687a08')
+    """
+    plain = re.sub(r"[^A-Za-z0-9_-]", "-", place.name)
+    if plain == place.name and len(plain) <= 80:
+        return f"{place.kind}-{plain}"
+    digest = hashlib.sha256(place.name.encode("utf-8", "replace")).hexdigest()[:8]
+    return f"{place.kind}-{plain[:40]}-{digest}"
+
+
+def finding_anchor(finding_id: str) -> str:
+    """Return the id of a finding on the page."""
+    return f"f-{finding_id}"

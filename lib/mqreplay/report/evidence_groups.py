@@ -69,10 +69,15 @@ def groups_of(
     made: dict[str, EvidenceGroup] = {}
     for row in counted.sort("_first", *columns, nulls_last=True).iter_rows(named=True):
         text = outcome(wording, row, words)
-        key = NUMBER.sub("…", PACKAGE.sub("", text))[:ALIKE]
+        key = alike(text)
         one = EvidenceGroup(table, text, row["_count"], row["_first"], row["_last"], row["_early"] or 0, is_near)
         made[key] = one if key not in made else _merged(made[key], one, key)
     return list(made.values())
+
+
+def alike(text: str) -> str:
+    """Return what the texts of a group have in common: without numbers and packages of Java."""
+    return NUMBER.sub("…", PACKAGE.sub("", text))[:ALIKE]
 
 
 def outcome(wording: Wording, row: Mapping[str, Any], words: Language | None = None) -> str:

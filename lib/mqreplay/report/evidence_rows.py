@@ -14,16 +14,16 @@ from mqreplay.lake.row_filter import RowFilter
 from mqreplay.lake.table_files import polars_schema
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.language.language import Language, in_english
-from mqreplay.report.evidence_groups import EvidenceGroup, groups_of
+from mqreplay.report.evidence_groups import EvidenceGroup, alike, groups_of, outcome
 from mqreplay.report.evidence_words import Wording, what, who, wording_of
+from mqreplay.words.time_span import ONE_DAY
 
 LIMIT = 50  # rows of a finding
 EFFECTS = "gold.finding"  # items of evidence that are other findings
 AROUND = dt.timedelta(minutes=1)  # rows whose key has no instant are those near the finding
-ONE_DAY = dt.timedelta(days=1)
 FIRST, LAST = (end.replace(tzinfo=dt.UTC) for end in (dt.datetime.min, dt.datetime.max))
-OF_EVERY_TABLE = frozenset({"cluster", "day", "source_digest"})
-FINDING = "_finding_id"
+COMMON_COLUMNS = frozenset({"cluster", "day", "source_digest"})
+FINDING_COLUMN = "_finding_id"
 
 
 @dataclass(frozen=True)
@@ -108,6 +108,25 @@ def evidence_of(
     return found
 
 
+def sufficient(rows: Sequence[EvidenceRow], begin: dt.datetime | None, limit: int) -> list[EvidenceRow]:
+    """Return at most ``limit`` rows, in time order: of each outcome those nearest to the begin of the finding.
+
+    Rare outcomes come first, so that a small limit shows what happened, and not one kind of row many times.
+    """
+    if len(rows) <= limit:
+        return list(rows)
+    groups: dict[tuple[str, str], list[int]] = defaultdict(list)
+    for number, row in enumerate(rows):
+        groups[row.table_name, alike(outcome(wording_of(row.table_name, list(row.row)), row.row))].append(number)
+    at = FIRST if begin is None else _utc(begin)
+    ranked: list[tuple[int, int, int]] = []
+    for numbers in groups.values():
+        numbers.sort(key=lambda number: abs((rows[number].ts or at) - at))  # stable: the earlier of two
+        ranked += [(rank, len(numbers), number) for rank, number in enumerate(numbers)]
+    shown = sorted(number for _, _, number in sorted(ranked)[:limit])
+    return [rows[number] for number in shown]
+
+
 class _Table:
     """The rows of one table that keys of the same columns name."""
 
@@ -121,7 +140,7 @@ class _Table:
         columns = self._types.names()
         self.wording: Wording = wording_of(name, columns)
         self.order = [name for name in (self.wording.instant, *self._contract.key) if name]
-        needed = set(columns) - OF_EVERY_TABLE if whole else self.wording.columns
+        needed = set(columns) - COMMON_COLUMNS if whole else self.wording.columns
         shown = [column for column in columns if column in needed]
         self.columns = list(dict.fromkeys([*shown, *self.order, *self.names]))
         self.shown = shown
@@ -129,19 +148,21 @@ class _Table:
         self.near = bool(self.wording.instant) and not self._unique and self.wording.instant not in self.names
 
     def rows(self, keys: Sequence[_Key]) -> pl.DataFrame:
-        """Return the rows that the keys name: FINDING and ``columns``, sorted by finding and instant."""
+        """Return the rows that the keys name: FINDING_COLUMN and ``columns``, sorted by finding and instant."""
         rows = self._read(keys, self._days(keys))
         if self._unique:
             there = set(rows["record_id"])
             elsewhere = [key for key in keys if key.values[0] not in there]
             if elsewhere and self._days(keys) is not None:
                 rows = pl.concat([rows, self._read(elsewhere, None)])
-        return rows.unique([FINDING, *self._contract.key], keep="any").sort(FINDING, *self.order, nulls_last=True)
+        return rows.unique([FINDING_COLUMN, *self._contract.key], keep="any").sort(
+            FINDING_COLUMN, *self.order, nulls_last=True
+        )
 
     def _days(self, keys: Sequence[_Key]) -> tuple[dt.date, dt.date] | None:
         """Return the days that may have the rows; None for all. A gold row has the day that was replayed."""
         begin, end = min(key.begin for key in keys), max(key.end for key in keys)
-        if begin == FIRST or end == LAST or not self._contract.by_day:
+        if begin == FIRST or end == LAST or not self._contract.is_partitioned_by_day:
             return None
         if self._unique:
             return _shifted(begin, -ONE_DAY, FIRST).date(), _shifted(end, ONE_DAY, LAST).date()
@@ -150,11 +171,11 @@ class _Table:
 
     def _read(self, keys: Sequence[_Key], days: tuple[dt.date, dt.date] | None) -> pl.DataFrame:
         near_ts = pl.Datetime("us", "UTC")
-        types: dict[str, pl.DataType] = {FINDING: pl.String(), "_begin": near_ts, "_end": near_ts}
+        types: dict[str, pl.DataType] = {FINDING_COLUMN: pl.String(), "_begin": near_ts, "_end": near_ts}
         types |= {name: of for name, of in self._types.items() if name in self.names}
         wanted = pl.DataFrame(
             [(key.finding_id, key.begin, key.end, *key.values) for key in keys],
-            {name: types[name] for name in (FINDING, "_begin", "_end", *self.names)},
+            {name: types[name] for name in (FINDING_COLUMN, "_begin", "_end", *self.names)},
             orient="row",
         )
         # A join skips nothing in a file: bounds of the values do.
@@ -165,7 +186,7 @@ class _Table:
         named = rows.select(self.columns).join(wanted.lazy(), on=self.names)
         if self.near:
             named = named.filter(self._within(pl.col("_begin"), pl.col("_end")))
-        return named.select(FINDING, *self.columns).collect()
+        return named.select(FINDING_COLUMN, *self.columns).collect()
 
     def _within(self, begin: pl.Expr, end: pl.Expr) -> pl.Expr:
         """Return whether a row is in the time from ``begin`` to ``end``, at least in part."""
@@ -177,17 +198,17 @@ def _add_rows(found: dict[str, EvidenceRows], table: _Table, keys: Sequence[_Key
     rows = table.rows(keys)
     if table.whole:
         begins = {key.finding_id: key.begin + AROUND for key in keys if key.begin != FIRST}
-        for finding_id, of_finding in rows.group_by(FINDING):
+        for finding_id, of_finding in rows.group_by(FINDING_COLUMN):
             begin = begins.get(str(finding_id[0]), FIRST)
             groups = groups_of(table.name, table.wording, of_finding, begin, words, is_near=table.near)
             found[str(finding_id[0])].groups += groups
-    for finding_id, count in rows.group_by(FINDING).len().rows():
+    for finding_id, count in rows.group_by(FINDING_COLUMN).len().rows():
         found[finding_id].total += count
-    for row in rows.group_by(FINDING, maintain_order=True).head(limit).iter_rows(named=True):
+    for row in rows.group_by(FINDING_COLUMN, maintain_order=True).head(limit).iter_rows(named=True):
         ts = row[table.wording.instant] if table.wording.instant else None
         shown = {name: row[name] for name in table.shown}
         about, text = who(row, words), what(table.wording, row, words)
-        found[row[FINDING]].rows.append(EvidenceRow(table.name, ts, about, text, shown))
+        found[row[FINDING_COLUMN]].rows.append(EvidenceRow(table.name, ts, about, text, shown))
 
 
 def _add_unknown(

@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from mqreplay.language.language import Language, in_english
 
-LONGEST: Final = 160  # characters of one value
-MOST: Final = 12  # items of a list
+LONGEST_VALUE: Final = 160  # characters of one value
+MOST_ITEMS: Final = 12  # items of a list
 
 
 def value_text(value: Any, words: Language | None = None, *, translated: bool = False) -> Any:
@@ -26,7 +26,7 @@ def value_text(value: Any, words: Language | None = None, *, translated: bool = 
     if isinstance(value, dict):
         return _struct_text(value, words)
     text = words.text(str(value)) if translated else str(value)
-    return text if len(text) <= LONGEST else text[: LONGEST - 3] + "..."
+    return text if len(text) <= LONGEST_VALUE else text[: LONGEST_VALUE - 3] + "..."
 
 
 def _list_text(values: list[Any], words: Language, *, translated: bool = False) -> str:
@@ -39,13 +39,13 @@ def _list_text(values: list[Any], words: Language, *, translated: bool = False) 
     ('none', '0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11 ... (14 in all)')
     """
     texts, before = [], None
-    for value in values[:MOST]:
+    for value in values[:MOST_ITEMS]:
         topic = value.get("topic") if isinstance(value, dict) and "queue_id" in value else None
         text = str(value_text(value, words, translated=translated))
         texts.append(f"{topic} {text}" if topic not in (None, before) else text)
         before = topic
     cut = ", ".join(texts) or words.filled("none")
-    return cut if len(values) <= MOST else words.filled("{items} ... ({n} in all)", items=cut, n=len(values))
+    return cut if len(values) <= MOST_ITEMS else words.filled("{items} ... ({n} in all)", items=cut, n=len(values))
 
 
 def _struct_text(value: dict[str, Any], words: Language) -> str:
@@ -68,4 +68,4 @@ def _struct_text(value: dict[str, Any], words: Language) -> str:
         return words.filled("{group} subscribes to {topics}", group=value["group_name"], topics=topics)
     if "sub_string" in value:
         return f"{value.get('topic')} ({value['sub_string']})"
-    return " ".join(str(value_text(each, words)) for each in value.values() if each is not None)[:LONGEST]
+    return " ".join(str(value_text(each, words)) for each in value.values() if each is not None)[:LONGEST_VALUE]

@@ -10,7 +10,8 @@ from functools import cached_property
 from string import Formatter
 from typing import Any
 
-from mqreplay.decode.kind import OFFSETS, ON_BROKER, QUEUE, Phrase
+from mqreplay.decisions.registry import DECISIONS
+from mqreplay.decode.kind import Phrase
 from mqreplay.decode.kinds import FILE_KINDS
 from mqreplay.language.language import Language, in_english
 from mqreplay.report.evidence_values import value_text
@@ -54,180 +55,11 @@ class Wording:
 WORDINGS: Mapping[str, Wording] = {
     **{kind.table: Wording(kind.time, kind.phrases) for kind in FILE_KINDS.values() if kind.phrases},
     "bronze.quarantine": Wording("", ("{code}: {reason}",)),
-    "gold.allocation": Wording(
-        "rebalance_ts", ("{strategy} of {topic}", "expected {expected}", "took {actual}", "{judgement}: {reason}")
-    ),
-    "gold.failover_step": Wording(
-        "ts", ("{step}", "name server {namesrv_addr}", "due until {expected_to}", ("{judgement}: {reason}", "{reason}"))
-    ),
-    "gold.offset_continuity": Wording(
-        "to_ts",
-        (
-            OFFSETS,
-            QUEUE,
-            ON_BROKER,
-            "{kind} of {size:,}",
-            "cause {cause}",
-            "sent from {client_addr}",
-            "source {source}",
-            "at most {redelivered_max:,} delivered again",
-        ),
-    ),
-    "gold.pop_assignment": Wording("ts", ("{consumer_group} {topic}", ("{judgement}: {reason}", "{judgement}"))),
-    "gold.pop_receipt": Wording("pop_ts", (QUEUE, "offset {queue_offset}", ("{judgement}: {reason}", "{judgement}"))),
-    "gold.pull_answer": Wording(
-        "request_ts",
-        (
-            QUEUE,
-            "asked for offset {queue_offset:,}",
-            "code {response_code}: {remark}",
-            ("{judgement}: {reason}", "{judgement}"),
-        ),
-    ),
-    "gold.pull_route": Wording(
-        "request_ts",
-        (
-            QUEUE,
-            "asked broker id {actual_broker_id}",
-            "expected {expected_broker_id}",
-            ("{judgement}: {reason}", "{judgement}"),
-        ),
-    ),
-    "gold.queue_lock": Wording(
-        "ts",
-        (
-            "lock of " + QUEUE,
-            ("{actual}; {holder} has it since {holder_ts}", "{actual}; {holder} has it", "{actual}"),
-            ("{judgement}: {reason}", "{judgement}"),
-        ),
-    ),
-    "gold.queue_owner": Wording("from_ts", ("held " + QUEUE + " until {to_ts}", "source {source}"), until="to_ts"),
-    "gold.send_attempt": Wording(
-        "request_ts",
-        (
-            "try {attempt} of a send to {topic}",
-            ("queue {broker_name}/{queue_id}", "{broker_name}"),
-            ("answer {response_code}: {remark}", "answer {response_code}"),
-            "error: {error}",
-            ("{judgement}: {reason}", "{judgement}"),
-        ),
-    ),
-    "gold.queue_start": Wording(
-        "request_ts",
-        (
-            "first pull of " + QUEUE + " at offset {actual_offset:,}",
-            "queue {min_offset:,} to {max_offset:,}",
-            ("{judgement}: {reason}", "{judgement}"),
-        ),
-    ),
-    "gold.flow_control": Wording(
-        "ts",
-        (
-            QUEUE,
-            "{cached_msgs:,} messages cached",
-            "from offset {head_offset:,}",
-            "{waiting:,} waiting",
-            "flow control by {flow_control}",
-            ("{judgement}: {reason}", "{judgement}"),
-        ),
-    ),
-    "gold.committed_offset": Wording(
-        "ts",
-        (
-            QUEUE,
-            "offset {committed_offset:,} committed",
-            "offset {unfinished_offset:,} not finished",
-            "finished {finished_ts}",
-            ("{judgement}: {reason}", "{judgement}"),
-        ),
-    ),
-    "gold.retried_message": Wording(
-        "sent_ts",
-        (
-            "sent back message {msg_id} of {topic}",
-            "due {due_ts} in {expected_topic}",
-            "stored again {stored_ts}",
-            "received again {delivered_ts}",
-            ("{judgement}: {reason}", "{judgement}"),
-        ),
-    ),
-    "gold.rebalance_round": Wording(
-        "from_ts",
-        (
-            "{joins} joined, {leaves} left: {members_before} members before, {members_after} after",
-            "{moved} of {queues} queues moved",
-            "no owner for {idle_s:,.0f} s",
-            ("{judgement}: {reason}", "{judgement}"),
-        ),
-        until="to_ts",
-    ),
-    "gold.rebalance_step": Wording(
-        "ts",
-        (
-            "queues of {topic}",
-            "added {added}",
-            "removed {removed}",
-            "lacking {lacking}",
-            "extra {extra}",
-            "not pulled for long {expired}",
-            ("{judgement}: {reason}", "{judgement}"),
-        ),
-    ),
-    "gold.pull_batch": Wording(
-        "request_ts",
-        (QUEUE, "{msg_count} messages, {body_bytes:,} bytes", ("{judgement}: {reason}", "{judgement}")),
-    ),
-    "gold.replication": Wording(
-        "ts",
-        (
-            "{unflushed_bytes:,} bytes not flushed, {allowed_bytes:,} allowed",
-            "{behind_bytes:,} bytes behind its master",
-            ("{judgement}: {reason}", "{judgement}"),
-        ),
-    ),
-    "gold.slave_copy": Wording(
-        "ts",
-        (
-            "{part} of slave {broker_id} of {broker_name}",
-            "{differing} entries differ",
-            ("{judgement}: {reason}", "{judgement}"),
-        ),
-    ),
-    "gold.delay_progress": Wording(
-        "ts",
-        (
-            "delay level {delay_level} of {broker_name}",
-            "delivered up to {delivered_offset:,}, due up to {due_offset:,}",
-            ("{judgement}: {reason}", "{judgement}"),
-        ),
-    ),
-    "gold.slave_sync": Wording(
-        "ts",
-        (
-            "slave {slave_addr}",
-            "{behind_bytes:,} bytes not confirmed, {max_gap_bytes:,} allowed in sync",
-            ("{judgement}: {reason}", "{judgement}"),
-        ),
-    ),
-    "gold.listed_route": Wording(
-        "from_ts",
-        (
-            ("route of {topic} at {namesrv_addr}", "route of {topic}"),
-            "listed {listed}",
-            "expected {expected}",
-            ("{judgement}: {reason}", "{judgement}"),
-        ),
-        until="to_ts",
-    ),
-    "gold.slave_suggestion": Wording(
-        "request_ts",
-        (
-            QUEUE,
-            "{diff_min:,} to {diff_max:,} bytes behind, memory {memory:,} bytes",
-            "suggested broker id {recorded_suggest}",
-            "expected {expected_suggest}",
-        ),
-    ),
+    **{
+        decision.table: Wording(decision.instant, decision.phrases, decision.until)
+        for decision in DECISIONS.values()
+        if decision.phrases
+    },
 }
 INSTANTS = ("request_ts", "rebalance_ts", "ts", "to_ts", "from_ts")
 

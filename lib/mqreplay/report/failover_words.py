@@ -9,7 +9,7 @@ from typing import Any
 from mqreplay.language.language import Language, in_english
 
 # What each step says of one and of several name servers, clients or groups, in the order of a failover.
-STEPS: Mapping[str, tuple[str, str]] = {
+STEP_TEXTS: Mapping[str, tuple[str, str]] = {
     "stopped_answering": ("the broker stopped answering", ""),
     "removed_by_name_server": ("a name server removed it", "{n} name servers removed it"),
     "new_master_listed": ("another broker was listed as the master", ""),
@@ -38,7 +38,7 @@ def step_words(step: str, number: int, words: Language | None = None, *, happene
     ('a client got a route without it', '3 clients kept it in their routes')
     """
     filled = (words or in_english()).filled
-    if (known := (STEPS if happened else NOT_SEEN).get(step)) is None:
+    if (known := (STEP_TEXTS if happened else NOT_SEEN).get(step)) is None:
         return filled("{step} was not seen", step=step)
     one, many = known
     return filled(many, n=number) if number > 1 and many else filled(one)
@@ -46,11 +46,17 @@ def step_words(step: str, number: int, words: Language | None = None, *, happene
 
 def timeline_lines(rows: Iterable[Mapping[str, Any]], words: Language | None = None) -> list[tuple[str, str]]:
     """Return the lines of a timeline, each a time and its text: rows of a step with one reason are one line."""
+    words = words or in_english()
+    return [_line(each, words) for each in grouped_steps(rows)]
+
+
+def grouped_steps(rows: Iterable[Mapping[str, Any]]) -> list[list[Mapping[str, Any]]]:
+    """Return the rows of each step that have one reason, in order of time."""
     grouped: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
-    for row in sorted(rows, key=lambda row: (row["ts"], list(STEPS).index(row["step"]), _who(row) or "")):
+    for row in sorted(rows, key=lambda row: (row["ts"], list(STEP_TEXTS).index(row["step"]), _who(row) or "")):
         key = tuple(row[name] for name in ("outage_ts", "step", "happened", "judgement", "reason"))
         grouped.setdefault(key, []).append(row)
-    return [_line(each, words or in_english()) for each in grouped.values()]
+    return list(grouped.values())
 
 
 def _line(rows: Sequence[Mapping[str, Any]], words: Language) -> tuple[str, str]:
@@ -58,6 +64,14 @@ def _line(rows: Sequence[Mapping[str, Any]], words: Language) -> tuple[str, str]
     when = _time(first["ts"])
     if first["ts"] != last["ts"]:
         when = words.filled("{begin} to {end}", begin=when, end=_time(last["ts"]))
+    text = step_text(rows, words)
+    why = why_text(rows, words)
+    return when, words.filled("{step}; {reason}" if first["judgement"] else "{step}: {reason}", step=text, reason=why)
+
+
+def step_text(rows: Sequence[Mapping[str, Any]], words: Language) -> str:
+    """Return what rows of one step and reason say."""
+    first = rows[0]
     text = step_words(first["step"], len(rows), words, happened=first["happened"])
     names = [name for row in rows if (name := _who(row))]
     if 0 < len(names) <= NAMED or (names and first["judgement"] == "differ"):
@@ -66,14 +80,20 @@ def _line(rows: Sequence[Mapping[str, Any]], words: Language) -> tuple[str, str]
     amount = sum(row["amount"] or 0 for row in rows)
     if amount:
         text = words.filled("{text}, {more}", text=text, more=words.counted(amount, AMOUNTS[first["step"]]))
+    return text
+
+
+def why_text(rows: Sequence[Mapping[str, Any]], words: Language) -> str:
+    """Return the reason of rows of one step, after their judgement if RocketMQ has a rule for it."""
+    first = rows[0]
     due = [row["expected_to"] for row in rows if row["expected_to"] is not None]
-    values = {"step": text, "judgement": words.text(first["judgement"] or ""), "reason": words.text(first["reason"])}
+    reason = words.text(first["reason"])
     if not first["judgement"]:
-        return when, words.filled("{step}: {reason}", **values)
+        return reason
+    values = {"judgement": words.text(first["judgement"]), "reason": reason}
     if not due:
-        return when, words.filled("{step}; {judgement}: {reason}", **values)
-    until = _time(max(due))
-    return when, words.filled("{step}; {judgement}, allowed until {until}: {reason}", until=until, **values)
+        return words.filled("{judgement}: {reason}", **values)
+    return words.filled("{judgement}, allowed until {until}: {reason}", until=_time(max(due)), **values)
 
 
 def _who(row: Mapping[str, Any]) -> str | None:

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from mqreplay.report.data import Row
 from mqreplay.report.evidence_rows import EvidenceRows
 from mqreplay.report.next_step import names_of
-from mqreplay.report.pictures import Picture
-from mqreplay.severity import WORST_FIRST
+from mqreplay.report.pictures.drawing import Picture
+from mqreplay.words.severity import WORST_FIRST
 
 DEEPEST = 3  # levels of effects; deeper ones are shown at this level
 

@@ -9,21 +9,22 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-import polars as pl
 from markupsafe import Markup
 
-from mqreplay.lake.last_day import of_last_day
-from mqreplay.lake.row_filter import RowFilter
+from mqreplay.findings.texts import PLACE_NAMES
+from mqreplay.lake.row_filter import RowFilter, of_last_day
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.language.language import ENGLISH, Language, in_english, language
 from mqreplay.report.build import environment, policy, resource, script_words
 from mqreplay.report.data import Row
-from mqreplay.severity import WORST_FIRST
+from mqreplay.report.verdict import verdict_in
+from mqreplay.words.severity import WORST_FIRST
 
 LEVELS: Final = ("failed", "critical", "warning", "unknown", "info", "quiet")  # the worst first
 SHOWN_OF_NIGHT = 3  # findings of one cluster and night in the list
 MOST_LISTED = 500
-COLUMNS = ("finding_id", "day", "kind", "severity", "from_ts", "to_ts", "summary", "follows_from")
+STATED_COLUMNS = ("kind", "summary", "values", *PLACE_NAMES)
+FINDING_COLUMNS = ("finding_id", "day", "severity", "from_ts", "to_ts", "follows_from", *STATED_COLUMNS)
 
 
 @dataclass(frozen=True)
@@ -144,7 +145,7 @@ def _findings(warehouse: Warehouse, cluster: str, days: Sequence[dt.date]) -> di
     """Return the findings of each day, the worst first."""
     if not days:
         return {}
-    rows = warehouse.read("gold.finding", RowFilter(cluster, between=(days[0], days[-1]))).select(COLUMNS)
+    rows = warehouse.read("gold.finding", RowFilter(cluster, between=(days[0], days[-1]))).select(FINDING_COLUMNS)
     made: dict[dt.date, list[Row]] = {}
     for row in of_last_day(rows, "finding_id").sort("from_ts", "finding_id").collect().iter_rows(named=True):
         made.setdefault(row["day"], []).append(row)
@@ -207,15 +208,7 @@ def build_overview(data: Overview, lang: str = ENGLISH) -> str:
             level="failed" if data.failed else worst,
             shown_of_night=SHOWN_OF_NIGHT,
             cell_text=lambda cell: cell.text(words),
+            verdict_of=lambda row: verdict_in(row.verdict, (each.row for each in data.findings), words),
         )
     )
     return page.encode("utf-8", "replace").decode("utf-8")
-
-
-def judged_days(warehouse: Warehouse) -> dict[str, frozenset[dt.date]]:
-    """Return the days of each cluster that were judged."""
-    replayed = warehouse.read("bronze.step").filter(pl.col("step") == "replay").select("cluster", "scope").collect()
-    made: dict[str, set[dt.date]] = {}
-    for cluster, scope in replayed.iter_rows():
-        made.setdefault(cluster, set()).add(dt.date.fromisoformat(scope))
-    return {cluster: frozenset(days) for cluster, days in made.items()}

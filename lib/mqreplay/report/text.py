@@ -13,7 +13,7 @@ from mqreplay.language.language import Language, in_english
 from mqreplay.report.next_step import advice_parts
 
 # Zero-width joiners are part of words and of emoji; other invisible characters only mislead.
-DAY = len("2026-11-21 ")
+DATE_LENGTH = len("2026-11-21 ")
 WANTED = frozenset("\n\t\u200c\u200d")
 
 
@@ -115,8 +115,8 @@ def span(
         return (words or in_english()).filled(text, instant=instant(known)) if known else "–"
     if begin.date() != end.date():
         return f"{instant(begin)} – {instant(end)}"
-    text = instant(begin) if begin == end else f"{instant(begin)} – {instant(end)[DAY:]}"
-    return text[DAY:] if begin.date() == known_day else text
+    text = instant(begin) if begin == end else f"{instant(begin)} – {instant(end)[DATE_LENGTH:]}"
+    return text[DATE_LENGTH:] if begin.date() == known_day else text
 
 
 def lasting(begin: dt.datetime | None, end: dt.datetime | None, words: Language | None = None) -> str:

@@ -6,8 +6,6 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-NO_POLL: Final = "the master and its slaves were not polled in the same minute"
-
 
 @dataclass(frozen=True)
 class Undetermined:
@@ -24,7 +22,7 @@ def _reason(pattern: str, plain: str, kind: str = "", advice: str = "") -> Undet
 
 
 OLDER: Final = "give the recording of the time before, too: all folders to the same `mqreplay nightly`"
-REASONS: Final = (
+UNDETERMINED_REASONS: Final = (
     _reason(
         "^brokers.json does not describe this broker",
         "brokers.json is missing or lacks the broker",
@@ -96,4 +94,4 @@ def plain_reason(text: str) -> str:
 
 def reason_of(text: str) -> Undetermined | None:
     """Return the record of a reason."""
-    return next((known for known in REASONS if known.pattern.search(text)), None)
+    return next((known for known in UNDETERMINED_REASONS if known.pattern.search(text)), None)

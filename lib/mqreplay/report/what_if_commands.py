@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from mqreplay.moment.night_states import NightStates
 
 BEFORE = dt.timedelta(seconds=30)  # a supposed loss is placed this long before the real one
-RATIO = 60  # the least accessMessageInMemoryMaxRatio to suppose; 40 by default (MessageStoreConfig)
+SUPPOSED_RATIO = 60  # the least accessMessageInMemoryMaxRatio to suppose; 40 by default (MessageStoreConfig)
 MORE_RATIO = 20
 # Kinds that `mqreplay advise` decides again, those of decisions.removed_findings.SHOWN.
 ADVISED = ("idle_consumer", "uneven_allocation", "orphan_queue", "double_owned_queue", "strategy_conflict")
@@ -88,7 +88,7 @@ def _ratio(finding: Row, states: NightStates) -> list[str]:
     """Suppose a greater share of the memory: readers further behind stay on the master."""
     broker = finding["broker_name"]
     known = states.settings.get((broker or "", 0), {}).get("accessMessageInMemoryMaxRatio", "")
-    ratio = min(max((int(known) if known.isdigit() else 0) + MORE_RATIO, RATIO), 100)
+    ratio = min(max((int(known) if known.isdigit() else 0) + MORE_RATIO, SUPPOSED_RATIO), 100)
     return [f"--set ratio={ratio}" + (f" --broker {_quoted(broker)}" if broker else "")]
 
 

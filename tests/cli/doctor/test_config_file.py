@@ -9,11 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mqreplay.cli.doctor.files import examine_file
-from mqreplay.cli.doctor.on_load import broker_starts
+from mqreplay.cli.doctor.on_load import TORN
 from mqreplay.cli.doctor.verdict import Verdict
-from mqreplay.core.consumer_offset_manager import encode
+from mqreplay.core.consumer_offset_manager import OffsetTable
+from mqreplay.core.version import BROKER_4
 from mqreplay.decode.consumer_offset import decode_consumer_offset
-from mqreplay.errors import DecodeError, InputError
+from mqreplay.words.errors import DecodeError, InputError, RocketMQError
+from oracles.fastjson.consumer_offset import decode_consumer_offset as decode_as_a_broker
+from oracles.offset_file import encode
 
 WHOLE = b'{"offsetTable":{"orders@pay":{0:56,1:57},"orders@ship":{0:9}}}'
 SAMPLES = Path(__file__).parents[2] / "decode" / "data"
@@ -46,8 +49,9 @@ def test_a_torn_file_the_broker_falls_back_on_its_bak(tmp_path: Path) -> None:
     assert lines(verdict, "text") == ['{"offsetTable":{"orders@pay":{0:5 ▶ ⟨end⟩']
     assert lines(verdict, "its .bak") == ["whole: 3 queues of 2 keys topic@group"]
     [answer] = lines(verdict, "broker")
-    assert answer.startswith("4.9 and 5.3: refuses it (com.alibaba.fastjson.JSONException: ")
-    assert answer.endswith("and takes the .bak: 3 queues of 2 keys topic@group")
+    assert answer == "4.9 and 5.3: refuses it, and takes the .bak: 3 queues of 2 keys topic@group"
+    start = {"starts": True, "source": ".bak", "refusal": "refuses it", "entries": 3, "keys": 2}
+    assert verdict.facts["broker"] == {"4.9": start, "5.3": start}
     assert lines(verdict, "mend")[0].startswith("take consumerOffset.json.bak, the last complete one")
 
 
@@ -62,7 +66,7 @@ def test_torn_without_a_bak_every_offset_is_lost(tmp_path: Path) -> None:
 def test_both_broken_the_broker_does_not_start(tmp_path: Path) -> None:
     verdict = examined(tmp_path, WHOLE[:33], WHOLE[:9])
     assert lines(verdict, "its .bak")[0].startswith("broken too: torn: ")
-    assert lines(verdict, "broker")[0].endswith("refuses the .bak too, and does not start")
+    assert lines(verdict, "broker")[0].endswith("and does not start, because it refuses the .bak too")
     assert verdict.facts["broker"]["5.3"]["starts"] is False
     assert ".bak" not in lines(verdict, "mend")[0]
 
@@ -75,20 +79,16 @@ def test_an_empty_file_is_no_refusal(tmp_path: Path) -> None:
     assert lines(verdict, "text") == []
 
 
-def test_a_blank_file_is_read_by_4_9_as_no_offsets_at_all(tmp_path: Path) -> None:
-    old, new = lines(examined(tmp_path, b"\n", WHOLE), "broker")
-    assert old == "4.9: reads it all the same: 0 queues of 0 keys topic@group; 3 queues of the .bak not among them"
-    assert new.startswith("5.3: refuses it (")
-
-
-def test_what_a_broker_reads_half(tmp_path: Path) -> None:
-    # Two copies ran into one another: fastjson drops the first value of a name that stands twice.
-    data = b'{"offsetTable":{"orders@pay":{0:56,1:57},"orders@pay":{0:56}}}'
-    verdict = examined(tmp_path, data, WHOLE)
-    assert lines(verdict, "strictly")[0].startswith("duplicate_key: ")
-    assert lines(verdict, "broker") == [
-        "4.9 and 5.3: reads it all the same: 1 queue of 1 key topic@group; 2 queues of the .bak not among them"
-    ]
+def test_a_file_that_fastjson_may_read_is_undetermined(tmp_path: Path) -> None:
+    # A blank file is no offsets to 4.9, and refused by 5.3; of a name that stands twice, both drop the first value.
+    twice = b'{"offsetTable":{"orders@pay":{0:56,1:57},"orders@pay":{0:56}}}'
+    for data in (b"\n", twice, (SAMPLES / "topics-4.9.7.json").read_bytes()):
+        verdict = examined(tmp_path, data, WHOLE)
+        assert lines(verdict, "broker") == [
+            "4.9 and 5.3: undetermined; if it refuses it, it takes the .bak: 3 queues of 2 keys topic@group"
+        ]
+        assert verdict.facts["broker"]["5.3"]["starts"] is None
+    assert lines(examined(tmp_path, twice, twice), "broker")[0].endswith("it does not start if it refuses the .bak too")
 
 
 def test_a_bak_is_asked_what_it_would_be_good_for(tmp_path: Path) -> None:
@@ -102,14 +102,13 @@ def test_a_bak_is_asked_what_it_would_be_good_for(tmp_path: Path) -> None:
     ]
     single_quotes = WHOLE.replace(b'"', b"'")
     assert lines(examined(tmp_path, single_quotes, name=name), "broker") == [
-        "4.9 and 5.3: when it needs this .bak, it reads it all the same: 3 queues of 2 keys topic@group"
+        "4.9 and 5.3: undetermined; if it needs this .bak and refuses it, it does not start"
     ]
 
 
-def test_another_file_under_this_name_would_be_believed_as_empty(tmp_path: Path) -> None:
+def test_another_file_under_this_name_is_foreign(tmp_path: Path) -> None:
     verdict = examined(tmp_path, (SAMPLES / "topics-4.9.7.json").read_bytes())
     assert lines(verdict, "strictly")[0].startswith("foreign: ")
-    assert "reads it all the same: 0 queues" in lines(verdict, "broker")[0]
     assert "another file with this name" in lines(verdict, "mend")[0]
 
 
@@ -166,13 +165,25 @@ TABLES = st.dictionaries(
 )
 
 
-@given(TABLES, st.booleans())
-def test_what_the_strict_reader_takes_every_broker_reads_alike(table: dict[str, dict[int, int]], pretty: bool) -> None:
-    # So a whole file needs no word on what a broker makes of it.
-    data = encode(table, pretty).encode()
-    assert len(decode_consumer_offset(data)) == sum(map(len, table.values()))
-    for start in broker_starts(data, None).values():
-        assert (start.source, start.table) == ("file", table)
+def brokers_table(text: str, version: str) -> OffsetTable | None:
+    decoded = decode_as_a_broker(text, version)
+    return decoded and decoded.offset_table
+
+
+@given(TABLES, st.booleans(), st.booleans(), st.data())
+def test_every_broker_reads_a_whole_file_and_refuses_one_cut_short(
+    table: OffsetTable, pretty: bool, has_version: bool, data: st.DataObject
+) -> None:
+    # So doctor needs the strict reader alone.
+    text = encode(table, pretty)
+    text = text[:-1] + ',"dataVersion":{"counter":1,"stateVersion":0}}' if has_version else text
+    assert len(decode_consumer_offset(text.encode())) == sum(map(len, table.values()))
+    cut = text[: data.draw(st.integers(1, len(text) - 1))]
+    assert strictly(cut.encode()) == TORN
+    for version in (BROKER_4, "5.3.3"):
+        assert brokers_table(text, version) == table
+        with pytest.raises(RocketMQError):
+            decode_as_a_broker(cut, version)
 
 
 @pytest.fixture(scope="module")
@@ -206,6 +217,10 @@ def test_whole_or_not_is_the_strict_readers_word_and_nothing_crashes(
     assert verdict.as_text().replace("\n", "").isprintable()
     code = strictly(data)
     assert verdict.whole == (code is None)
+    if code == TORN:
+        for version in (BROKER_4, "5.3.3"):
+            with pytest.raises(RocketMQError):
+                decode_as_a_broker(data.decode("utf-8", "replace"), version)
     if code is not None:
         assert verdict.facts["error"]["code"] == code
         assert lines(verdict, "mend")
@@ -228,7 +243,7 @@ def test_a_byte_order_mark_is_passed_over(tmp_path: Path) -> None:
 def test_utf_16_is_named_and_the_broker_refuses_it(tmp_path: Path) -> None:
     verdict = examined(tmp_path, WHOLE.decode().encode("utf-16"), WHOLE)
     assert lines(verdict, "strictly")[0].startswith("utf_16: it is UTF-16, ")
-    assert "takes the .bak" in lines(verdict, "broker")[0]
+    assert "undetermined; if it refuses it, it takes the .bak" in lines(verdict, "broker")[0]
     assert "UTF-8" in lines(verdict, "mend")[0]
 
 

@@ -6,10 +6,10 @@ import doctest
 
 import pytest
 
-from mqreplay.cli.doctor import kind, on_load, place, verdict
+from mqreplay.cli.doctor import kind, on_load, verdict
 
 
-@pytest.mark.parametrize("module", [kind, on_load, place, verdict], ids=lambda module: module.__name__)
+@pytest.mark.parametrize("module", [kind, on_load, verdict], ids=lambda module: module.__name__)
 def test_examples(module) -> None:
     result = doctest.testmod(module)
     assert result.attempted > 0

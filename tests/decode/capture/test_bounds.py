@@ -15,7 +15,7 @@ from mqreplay.decode.capture.calls import Calls
 from mqreplay.decode.capture.names import Names
 from mqreplay.decode.capture.packets import Segment, segments
 from mqreplay.decode.capture.streams import SEGMENT_BYTES, Stream
-from mqreplay.errors import DecodeError
+from mqreplay.words.errors import DecodeError
 from reliability.fuzz_run import Target, fuzz
 
 FRAME = 16 * 1024 * 1024
@@ -72,7 +72,7 @@ def requests_without_answer() -> Iterator[Segment]:
 BOMBS = (claims, holes, segments_that_wait, commands_that_do_not_end, requests_without_answer)
 
 
-@pytest.mark.no_cover
+@pytest.mark.alone
 @pytest.mark.parametrize("bomb", BOMBS, ids=lambda bomb: bomb.__name__)
 def test_a_bomb_takes_no_more_than_any_capture(bomb):
     def run(data: bytes) -> None:
@@ -88,7 +88,7 @@ def test_a_bomb_takes_no_more_than_any_capture(bomb):
     assert fuzz([Target(bomb.__name__, (b"",), run, ())], inputs=1, seed=0).failures == []
 
 
-@pytest.mark.no_cover
+@pytest.mark.alone
 def test_a_client_id_of_15_mib_takes_little():
     sent = heartbeat("c" * 15 * 1024 * 1024, 1)
 

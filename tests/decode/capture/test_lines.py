@@ -13,7 +13,7 @@ from mqreplay.decode.capture.lines import Cut, Unnamed, record_of
 from mqreplay.decode.capture.messages import messages_of
 from mqreplay.decode.capture.names import Names
 from mqreplay.decode.kinds import KINDS
-from mqreplay.errors import DecodeError
+from mqreplay.words.errors import DecodeError
 
 ID = "10.0.0.1@77"
 NAMESRV = "10.0.0.5:9876"

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from decode.capture.wire import Talk, ethernet, framed, pcap, pcapng, tcp
 from mqreplay.decode.capture.packets import segments
-from mqreplay.errors import DecodeError
+from mqreplay.words.errors import DecodeError
 
 
 def sent(talk: Talk | None = None):

@@ -13,8 +13,8 @@ import pytest
 
 from decode.capture.test_lines import record, records, register
 from decode.capture.wire import MS, Talk, command
+from mqreplay.decode.capture.messages import pop_messages_of
 from mqreplay.decode.capture.packets import segments
-from mqreplay.decode.capture.pop_messages import pop_messages_of
 
 CAPTURE = Path(__file__).parents[2] / "data" / "pop-5.3.3.pcap.xz"
 

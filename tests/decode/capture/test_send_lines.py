@@ -8,9 +8,9 @@ import pytest
 
 from decode.capture.test_lines import ID, record, records, register
 from decode.capture.wire import BROKER, CLIENT, MS, Talk, command, heartbeat
-from mqreplay.decode.capture.sends import SHORT
+from mqreplay.decode.capture.sends import FULL_NAMES
 from mqreplay.decode.kinds import KINDS
-from mqreplay.errors import DecodeError
+from mqreplay.words.errors import DecodeError
 
 # A send of the sample, and its answer.
 SENT = {"a": "rig-producer-group", "b": "order-topic", "c": "TBW102", "d": "4", "e": "1", "f": "0", "g": str(MS)}
@@ -63,7 +63,7 @@ def test_a_send_and_its_answer():
 
 def test_the_long_names_of_an_old_client_are_the_same():
     talk = Talk()
-    long = {SHORT.get(name, name): value for name, value in (SENT | {"i": PROPERTIES}).items()}
+    long = {FULL_NAMES.get(name, name): value for name, value in (SENT | {"i": PROPERTIES}).items()}
     asked = talk.ask(command(10, 1, ext=long, body=b"x" * 128))
     assert record([register(), asked, talk.ask(heartbeat(ID, 2))], "sends") == sent()
 

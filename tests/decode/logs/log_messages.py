@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from mqreplay.decode.logs.form import Fact
+from mqreplay.decode.logs.log_line import MESSAGES
 from mqreplay.decode.message_queue import MessageQueue
 
 MQ = "MessageQueue [topic=%RETRY%pay-group, brokerName=broker-b, queueId=3]"
@@ -18,3 +20,13 @@ CONSUMER = (
     "ConsumerData [groupName=pay-group, consumeType=CONSUME_PASSIVELY, messageModel=CLUSTERING, "
     f"consumeFromWhere=CONSUME_FROM_FIRST_OFFSET, unitMode=false, subscriptionDataSet=[{SUBSCRIPTION}]]"
 )
+
+
+def read_fact(message: str) -> Fact | None:
+    """Return the fact of a message of any log."""
+    place = MESSAGES.find(message)
+    if place is None:
+        return None
+    start, at = place
+    assert at == 0, f"the message begins with {message[:at]!r}"
+    return MESSAGES.read(start, message)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from decode.logs.log_messages import CID, CONSUMER
+from decode.logs.log_messages import CID, CONSUMER, read_fact
 from mqreplay.decode.logs import broker_facts
-from mqreplay.decode.logs.broker_log import read_broker_fact
-from mqreplay.errors import DecodeError
+from mqreplay.decode.logs.form import Fact
+from mqreplay.decode.logs.java_text import Channel
+from mqreplay.words.errors import DecodeError
 
 CHANNEL = (
     "ClientChannelInfo [channel=[id: 0x37ae6a07, L:/127.0.0.1:10911 - R:/127.0.0.1:41538], "
@@ -23,29 +24,27 @@ QUEUES_SET = '{"offsetTable":{{"brokerName":"b","queueId":0,"topic":"t"}:120}}'
     [
         (
             f"new consumer connected, group: g CONSUME_PASSIVELY CLUSTERING channel: {CHANNEL}",
-            broker_facts.Joined(
-                "g", broker_facts.Channel(CID, "127.0.0.1:41538", 1795228808369), "CONSUME_PASSIVELY", "CLUSTERING"
-            ),
+            broker_facts.Joined("g", Channel(CID, "127.0.0.1:41538", 1795228808369), "CONSUME_PASSIVELY", "CLUSTERING"),
         ),
         (
             "new consumer connected, group: g CONSUME_PASSIVELY CLUSTERING channel: "
             + CHANNEL.replace(CID, "${clientIP}@26917#5261547777682927"),
             broker_facts.Joined(
                 "g",
-                broker_facts.Channel("${clientIP}@26917#5261547777682927", "127.0.0.1:41538", 1795228808369),
+                Channel("${clientIP}@26917#5261547777682927", "127.0.0.1:41538", 1795228808369),
                 "CONSUME_PASSIVELY",
                 "CLUSTERING",
             ),
         ),
         (
             f"unregister a consumer[g] from consumerGroupInfo {CHANNEL}",
-            broker_facts.Left("g", broker_facts.Channel(CID, "127.0.0.1:41538", 1795228808369)),
+            broker_facts.Left("g", Channel(CID, "127.0.0.1:41538", 1795228808369)),
         ),
         (
             f"NETTY EVENT: remove not active channel[{CHANNEL.replace(' - R', ' ! R')}] from "
             "ConsumerGroupInfo groupChannelTable, "
             "consumer group: g",
-            broker_facts.Vanished("g", "127.0.0.1:41538", broker_facts.Channel(CID, "127.0.0.1:41538", 1795228808369)),
+            broker_facts.Vanished("g", "127.0.0.1:41538", Channel(CID, "127.0.0.1:41538", 1795228808369)),
         ),
         (
             "SCAN: remove expired channel from ConsumerManager consumerTable. channel=127.0.0.1:4, consumerGroup=g",
@@ -121,8 +120,8 @@ QUEUES_SET = '{"offsetTable":{{"brokerName":"b","queueId":0,"topic":"t"}:120}}'
         ("brokerPermission=6", None),
     ],
 )
-def test_broker_messages(message: str, fact: broker_facts.Fact | None) -> None:
-    assert read_broker_fact(message) == fact
+def test_broker_messages(message: str, fact: Fact | None) -> None:
+    assert read_fact(message) == fact
 
 
 @pytest.mark.parametrize(
@@ -144,20 +143,20 @@ def test_broker_messages(message: str, fact: broker_facts.Fact | None) -> None:
 def test_a_channel_of_each_version_of_netty(text: str, addr: str, client_id: str) -> None:
     info = f"ClientChannelInfo [channel={text}, clientId={client_id}, language=JAVA, version=79, "
     info += "lastUpdateTimestamp=1462961344062]"
-    channel = broker_facts.Channel(client_id, addr, 1462961344062)
-    joined = read_broker_fact(f"new consumer connected, group: g CONSUME_PASSIVELY CLUSTERING channel: {info}")
+    channel = Channel(client_id, addr, 1462961344062)
+    joined = read_fact(f"new consumer connected, group: g CONSUME_PASSIVELY CLUSTERING channel: {info}")
     assert joined == broker_facts.Joined("g", channel, "CONSUME_PASSIVELY", "CLUSTERING")
-    left = read_broker_fact(f"unregister a consumer[g] from consumerGroupInfo {info}")
+    left = read_fact(f"unregister a consumer[g] from consumerGroupInfo {info}")
     assert left == broker_facts.Left("g", channel)
     end = "from ConsumerGroupInfo groupChannelTable, consumer group: g"
-    closed = read_broker_fact(f"NETTY EVENT: remove not active channel[{info}] {end}")
+    closed = read_fact(f"NETTY EVENT: remove not active channel[{info}] {end}")
     assert closed == broker_facts.Vanished("g", addr, channel)
 
 
 def test_a_channel_that_a_terminal_wrapped_is_damaged() -> None:
     wrapped = CHANNEL.replace("127.0.0.1:10911", "127.0.0.1:109\n11")
     with pytest.raises(DecodeError):
-        read_broker_fact(f"unregister a consumer[g] from consumerGroupInfo {wrapped}")
+        read_fact(f"unregister a consumer[g] from consumerGroupInfo {wrapped}")
 
 
 @pytest.mark.parametrize(
@@ -170,7 +169,7 @@ def test_a_channel_that_a_terminal_wrapped_is_damaged() -> None:
     ],
 )
 def test_an_announcement_of_either_version(message: str) -> None:
-    fact = read_broker_fact(message)
+    fact = read_fact(message)
     assert isinstance(fact, broker_facts.Announced)
     assert (fact.client_addr, fact.consumer["groupName"]) == ("127.0.0.1:41538", "pay-group")
 
@@ -189,4 +188,29 @@ def test_an_announcement_of_either_version(message: str) -> None:
 )
 def test_a_message_about_offsets_that_was_cut_is_refused(message: str) -> None:
     with pytest.raises(DecodeError):
-        read_broker_fact(message)
+        read_fact(message)
+
+
+def subscription(text: str, version: int = 7) -> str:
+    return (
+        f"SubscriptionData [classFilterMode=false, topic=notify, subString={text}, tagsSet=[x, y], codeSet=[1, 2], "
+        f"subVersion={version}, expressionType=TAG]"
+    )
+
+
+def kept(text: str, version: int = 7) -> dict[str, object]:
+    return {"topic": "notify", "subString": text, "subVersion": version, "expressionType": "TAG"}
+
+
+@pytest.mark.parametrize(
+    ("message", "old", "new"),
+    [
+        (f"add new topic, group: g {subscription('x || y')}", None, kept("x || y")),
+        (f"group: g OLD: {subscription('x')} NEW: {subscription('y', 8)}", kept("x"), kept("y", 8)),
+        (f"group: g remove topic notify {subscription('x')}", kept("x"), None),
+    ],
+)
+def test_a_change_of_a_subscription(message: str, old: dict[str, object] | None, new: dict[str, object] | None):
+    fact = read_fact(f"subscription changed, {message}")
+    assert fact == broker_facts.SubscriptionChanged("g", old, new)
+    assert fact.topic == "notify"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from decode.logs.log_messages import CID, CONSUMER, MQ, QUEUE
+from decode.logs.log_messages import CID, CONSUMER, MQ, QUEUE, read_fact
 from mqreplay.decode.logs import client_facts
-from mqreplay.decode.logs.client_log import read_client_fact
-from mqreplay.errors import DecodeError
+from mqreplay.decode.logs.form import Fact
+from mqreplay.words.errors import DecodeError
 
 RESULT = (
     "rebalanced result changed. allocateMessageQueueStrategyName=MACHINE_ROOM_NEARBY-AVG, group=pay-group, "
@@ -18,13 +18,13 @@ RESULT = (
 
 @pytest.mark.parametrize("start", ["", "client "])
 def test_a_rebalanced_result_of_either_version(start: str) -> None:
-    assert read_client_fact(start + RESULT) == client_facts.Rebalanced(
+    assert read_fact(start + RESULT) == client_facts.Rebalanced(
         CID, "pay-group", "%RETRY%pay-group", "MACHINE_ROOM_NEARBY-AVG", 2, 1, [QUEUE]
     )
 
 
 def test_an_empty_result() -> None:
-    fact = read_client_fact(RESULT.replace("ResultSize=1", "ResultSize=0").replace(f"[{MQ}]", "[]"))
+    fact = read_fact(RESULT.replace("ResultSize=1", "ResultSize=0").replace(f"[{MQ}]", "[]"))
     assert isinstance(fact, client_facts.Rebalanced)
     assert fact.queues == []
 
@@ -118,13 +118,13 @@ def test_an_empty_result() -> None:
         ("RebalanceService service started", None),
     ],
 )
-def test_client_messages(message: str, fact: client_facts.Fact | None) -> None:
-    assert read_client_fact(message) == fact
+def test_client_messages(message: str, fact: Fact | None) -> None:
+    assert read_fact(message) == fact
 
 
 @pytest.mark.parametrize("end", ["", ", enableActingMaster=false"])
 def test_a_route_of_either_version(end: str) -> None:
-    fact = read_client_fact(
+    fact = read_fact(
         "topicRouteTable.put. Topic = t, TopicRouteData[TopicRouteData [orderTopicConf=null, queueDatas=[QueueData "
         "[brokerName=b, readQueueNums=4, writeQueueNums=2, perm=6, topicSysFlag=0]], brokerDatas=[BrokerData "
         f"[brokerName=b, brokerAddrs={{0=h:1, 1=h:2}}{end}]], filterServerTable={{}}]]"
@@ -135,7 +135,7 @@ def test_a_route_of_either_version(end: str) -> None:
 
 
 def test_a_heartbeat_keeps_an_expression_with_commas_and_brackets() -> None:
-    fact = read_client_fact(f"HeartbeatData [clientID={CID}, producerDataSet=[], consumerDataSet=[{CONSUMER}]]")
+    fact = read_fact(f"HeartbeatData [clientID={CID}, producerDataSet=[], consumerDataSet=[{CONSUMER}]]")
     assert isinstance(fact, client_facts.HeartbeatContent)
     (consumer,) = fact.consumers
     assert consumer["subscriptionDataSet"] == [
@@ -165,4 +165,4 @@ def test_a_heartbeat_keeps_an_expression_with_commas_and_brackets() -> None:
 )
 def test_a_client_message_that_was_cut_is_refused(message: str) -> None:
     with pytest.raises(DecodeError):
-        read_client_fact(message)
+        read_fact(message)

@@ -18,7 +18,7 @@ from mqreplay.decode.logs.line_time import (
     utc_offset_ms,
     written_epoch_ms,
 )
-from mqreplay.errors import DecodeError
+from mqreplay.words.errors import DecodeError
 
 HOUR = 3_600_000
 

@@ -11,7 +11,7 @@ from mqreplay.decode.logs import broker_facts, client_facts
 from mqreplay.decode.logs.line_time import FIXED_ZONE, LOCAL, STATED
 from mqreplay.decode.logs.log_line import UnusableLine, read_log_line
 from mqreplay.decode.message_queue import MessageQueue
-from mqreplay.errors import DecodeError
+from mqreplay.words.errors import DecodeError
 
 QUEUE = "MessageQueue [topic=t, brokerName=b, queueId=3]"
 COMMIT = f"[persistAll] Group: g ClientId: 10.0.0.7@55 updateConsumeOffsetToBroker {QUEUE} 500"
@@ -112,12 +112,13 @@ def test_blanks_that_a_terminal_put_into_a_message_are_left_out() -> None:
         (f"15:20:20.578 [x] INFO RocketmqClient - {COMMIT}", "no_date", "without a date"),
         (f"16-09-28 14:02:49 WARN x - {LESS}", "no_date", "without a date"),
         (f"Mar 09 00:11:00 node1 java[1]: {COMMIT}", "no_date", "without a date"),
-        (f"2026-03-09 08:11:00,976 INFO x - {COMMIT[:60]}", "bad_message", "cut or damaged"),
+        (f"2026-03-09 08:11:00,976 INFO x - {COMMIT[:60]}", "bad_message", "another text than import knows"),
         (
             "2026-03-09 08:11:00 WARN x - [NOTIFYME]update consumer offset less than store",
             "bad_message",
-            "cut or damaged",
+            "another text than import knows",
         ),
+        (f"2026-03-09 08:11:00,976 INFO x - {COMMIT[:-9]}", "bad_message", "that are cut, of the form"),
         (
             "2026-06-27 00:46:01  the broker's channel destroyed, 10.1.0.10:10911    # early",
             "bad_message",
@@ -126,7 +127,7 @@ def test_blanks_that_a_terminal_put_into_a_message_are_left_out() -> None:
         (
             "AVA, version=277, lastUpdateTimestamp=1615521024340]] from ConsumerGroupInfo",
             "bad_message",
-            "wrapped or cut",
+            "without their beginning",
         ),
     ],
 )
@@ -185,3 +186,28 @@ def test_a_hostile_line_is_read_in_one_pass(text: str) -> None:
     """A pattern that tries each place again would not end within hours."""
     with contextlib.suppress(DecodeError):
         assert read_log_line(text) is None or "=" in text
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        f"[BUG]doRebalance, g, try remove unnecessary mq, {QUEUE}, because pull is pause, so try to fixed it",
+        f"[BUG]doRebalance, g, try remove unnecessary pop mq, {QUEUE}, because pop is pause, so try to fixed it",
+        "broker rebalanced result changed. allocateMessageQueueStrategyName=AVG, group=g, topic=t, clientId=c, "
+        "assignmentSet=[]",
+        "messageQueueChanged exception",
+        "new broker registered, BrokerIdentityInfo{clusterName='c', brokerName='b'}, brokerId:2",
+        "new broker registered, brokerIdentityInfo: BrokerIdentityInfo{clusterName='c', brokerName='b'}",
+    ],
+)
+def test_a_whole_line_without_a_fact_is_not_called_damaged(message: str) -> None:
+    line = read_log_line(f"2026-03-09 08:11:00 ERROR RebalanceService - {message}")
+    assert line is not None
+    assert (line.fact, line.unread) == (None, None)
+
+
+def test_a_queue_whose_pull_expired_is_released() -> None:
+    message = f"[BUG]doRebalance, g, remove unnecessary mq, {QUEUE}, because pull is pause, so try to fixed it"
+    line = read_log_line(f"2026-03-09 08:11:00,976 ERROR RocketmqClient - {message}")
+    assert line is not None
+    assert line.fact == client_facts.QueueRemoved("g", MessageQueue("t", "b", 3), alone=False)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from decode.logs.log_messages import MQ, QUEUE
-from mqreplay.decode.logs.lock_log import read_lock_line
-from mqreplay.decode.logs.namesrv_log import BrokerSeen, MasterNamed, read_namesrv_fact
-from mqreplay.decode.logs.stats_log import read_fall_behind
-from mqreplay.errors import DecodeError
+from decode.logs.log_messages import MQ, QUEUE, read_fact
+from mqreplay.decode.logs.broker_facts import LockLine
+from mqreplay.decode.logs.namesrv_log import BrokerSeen, MasterNamed
+from mqreplay.words.errors import DecodeError
 
 
 @pytest.mark.parametrize(
@@ -53,24 +52,24 @@ from mqreplay.errors import DecodeError
     ],
 )
 def test_lock_messages_of_either_version(message: str, kind: str, client_id: str, other: str | None) -> None:
-    line = read_lock_line(message)
-    assert line is not None
+    line = read_fact(message)
+    assert isinstance(line, LockLine)
     assert (line.kind, line.group, line.client_id, line.queue, line.other) == (kind, "g", client_id, QUEUE, other)
 
 
 def test_lock_messages_that_say_nothing_or_were_cut() -> None:
-    assert read_lock_line(f"unlockBatch, but mq not locked, Group: g {MQ} c") is None
+    assert read_fact(f"unlockBatch, but mq not locked, Group: g {MQ} c") is None
     with pytest.raises(DecodeError):
-        read_lock_line("tryLockBatch, message queue not locked, I got it. Group: g NewCl")
+        read_fact("tryLockBatch, message queue not locked, I got it. Group: g NewCl")
 
 
 def test_fall_behind() -> None:
-    fall = read_fall_behind("[GROUP_GET_FALL_TIME] [0@a@b] Stats Every 5 Minutes, Value: 12")
+    fall = read_fact("[GROUP_GET_FALL_TIME] [0@a@b] Stats Every 5 Minutes, Value: 12")
     assert fall is not None
     assert fall[:] == ("time", "b", "a", 0, 12)
-    assert read_fall_behind("[GROUP_GET_NUMS] [a@b] Stats In One Minute, SUM: 1 TPS: 0.02 AVGPT: 1.00") is None
+    assert read_fact("[GROUP_GET_NUMS] [a@b] Stats In One Minute, SUM: 1 TPS: 0.02 AVGPT: 1.00") is None
     with pytest.raises(DecodeError):
-        read_fall_behind("[GROUP_GET_FALL_SIZE] [0@a@b] Stats Every 5 Min")
+        read_fact("[GROUP_GET_FALL_SIZE] [0@a@b] Stats Every 5 Min")
 
 
 @pytest.mark.parametrize(
@@ -93,12 +92,12 @@ def test_fall_behind() -> None:
     ],
 )
 def test_name_server_messages_of_either_version(message: str, event: str) -> None:
-    fact = read_namesrv_fact(message)
+    fact = read_fact(message)
     assert isinstance(fact, BrokerSeen)
     assert fact == (event, "127.0.0.1:10931")
 
 
 def test_a_master_is_named() -> None:
     message = "cluster [C] brokerName [broker-a] master address change from null to 127.0.0.1:10911"
-    assert read_namesrv_fact(message) == MasterNamed("broker-a", "127.0.0.1:10911")
-    assert read_namesrv_fact("start scanNotActiveBroker") is None
+    assert read_fact(message) == MasterNamed("broker-a", "127.0.0.1:10911")
+    assert read_fact("start scanNotActiveBroker") is None

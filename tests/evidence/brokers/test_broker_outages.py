@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mqreplay.evidence.brokers.broker_outages import (
-    KEPT,
+    ERRORS_KEPT,
     answers_of_shard,
     broker_outages,
     errors_of_shard,
@@ -150,7 +150,7 @@ def test_the_first_errors_are_kept_as_evidence() -> None:
     polls = [poll(s, "refused" if 10 <= s < 60 else None) | {"record_id": f"r{99 - s}"} for s in range(70)]
     (row,) = judge(polls).to_dicts()
     assert row["errors"] == 50
-    kept = [{"table_name": "silver.broker_runtime", "record_id": f"r{99 - s}"} for s in range(10, 10 + KEPT)]
+    kept = [{"table_name": "silver.broker_runtime", "record_id": f"r{99 - s}"} for s in range(10, 10 + ERRORS_KEPT)]
     assert row["keys"] == kept
     assert row["polled"]
 
@@ -202,7 +202,7 @@ def defined(polls, beats, pulls, failovers) -> list[tuple[float, float, int]]:
         long_enough = end - since >= (DOWN_S if is_polled else UNSEEN_DOWN_S)
         direct = sum(kind != "route" for _, _, kind in met)
         if long_enough and direct:
-            outages.append((float(first if is_polled else since), float(end), direct))
+            outages.append((float(first if is_polled and first < end else since), float(end), direct))
     return sorted(outages)
 
 

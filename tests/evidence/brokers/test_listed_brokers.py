@@ -8,16 +8,26 @@ from typing import Any
 import polars as pl
 import pytest
 
-from mqreplay.evidence.brokers.broker_outages import restarts
+from mqreplay.decode.broker_runtime import EXPIRED, NAME_SERVER_LOST
+from mqreplay.evidence.brokers.broker_outages import broker_outages, restarts
 from mqreplay.evidence.brokers.listed_brokers import (
     listed_brokers,
+    lost_brokers,
     master_changes,
+    masterless_names,
     name_server_outages,
     unlisted_brokers,
     until_listed,
 )
-from mqreplay.evidence.time_spans import INSTANT
-from mqreplay.findings.broker_lists import long_unlisted, master_findings, name_server_findings, unlisted_findings
+from mqreplay.evidence.intervals import INSTANT
+from mqreplay.findings.broker_lists import (
+    long_unlisted,
+    lost_findings,
+    master_findings,
+    masterless_findings,
+    name_server_findings,
+    unlisted_findings,
+)
 from silver_moments import at
 from silver_rows import rows
 
@@ -195,3 +205,37 @@ def test_an_answer_counts_until_the_next_poll_fails() -> None:
 def test_a_name_server_that_comes_back_without_a_broker_lists_it_no_more_from_then_on() -> None:
     found = unlisted([answer(0, {0: A}), failure(60, 50), answer(120, {}, 110), answer(180, {0: A}, 170)], POLLS)
     assert found.rows() == [("b", 0, A, at(120), at(120), at(180), True)]
+
+
+def test_a_slave_whose_name_no_master_ever_had_copies_from_nobody():
+    alone = answer(0, {1: B})
+    (row,) = masterless_findings(masterless_names(lists_of([alone, answer(60, {1: B})])), "c").to_dicts()
+    assert (row["kind"], row["severity"], row["broker_id"]) == ("broker_unlisted", "warning", 1)
+    assert row["summary"].startswith("Slave 1 of b is listed at h:2, and no name server lists a master of b")
+    assert row["advice"].startswith("A slave finds its master by brokerName")
+    # A master that went, or comes later, is another matter.
+    assert masterless_names(lists_of([alone, answer(60, {0: A, 1: B})])).is_empty()
+    assert masterless_names(lists_of([answer(0, {0: A, 1: B}), answer(60, {1: B})])).is_empty()
+
+
+def test_a_broker_that_a_name_server_lost_may_live():
+    """The log of a name server alone shows no outage, and no finding without a length says how long it was."""
+    log = {"source": "namesrv_log"}
+    polls = [
+        poll(0, **log),
+        poll(5, **log, error=f"{NAME_SERVER_LOST}its connection closed"),
+        poll(65, **log),
+        poll(250, **log, error=NAME_SERVER_LOST + EXPIRED),
+    ]
+    none = [rows(name, {}, []) for name in ("silver.heartbeat", "silver.pull", "silver.pull")]
+    errors = none[1].with_columns(pl.lit(None, INSTANT).alias("ts"))
+    outages = broker_outages(runtime(polls), none[0], errors, errors, errors, 3, 60)
+    assert outages.is_empty()
+    lost = lost_brokers(runtime(polls))
+    assert lost.select("from_ts", "to_ts", "is_listed_again", "is_expired").rows() == [
+        (at(5), at(65), True, False),
+        (at(250), at(250), False, True),
+    ]
+    first, last = lost_findings(lost, "c").sort("from_ts")["summary"]
+    assert "its connection closed without an unregistration; it registered again 60 s later" in first
+    assert "no registration came for 2 minutes; the log shows no later registration" in last

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import polars as pl
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mqreplay.evidence.brokers.log_marks import with_marks
@@ -144,7 +144,6 @@ PULLS = st.lists(st.tuples(QUEUES, BEGINS, OFFSETS, OFFSETS), max_size=12)
 MESSAGES = st.lists(st.tuples(QUEUES, st.integers(0, 8) | st.just(2**63 - 1)), max_size=8)
 
 
-@settings(max_examples=80)
 @given(PULLS, MESSAGES)
 def test_places_are_those_of_a_search_through_all_marks(pulls, messages):
     def place(offset):

@@ -6,7 +6,7 @@ from typing import Any
 
 import polars as pl
 
-from mqreplay.evidence.brokers.publish_routes import CHANGES, QUEUES, publish_routes
+from mqreplay.evidence.brokers.routes import ROUTE_CHANGES, ROUTE_QUEUES, publish_routes
 from silver_moments import at
 from silver_rows import rows
 
@@ -17,7 +17,7 @@ ROUTE = {"topic": "t", "queue_datas": DATA, "broker_datas": MASTERS, "ts": at(0)
 
 def routes(*differs: dict[str, Any]) -> tuple[pl.DataFrame, pl.DataFrame]:
     found = publish_routes(rows("silver.route", ROUTE, differs), pl.Series(["t"]))
-    assert [dict(frame.schema) for frame in found] == [CHANGES, QUEUES]
+    assert [dict(frame.schema) for frame in found] == [ROUTE_CHANGES, ROUTE_QUEUES]
     return found
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from mqreplay.evidence.brokers.route_changes import ADDRESSES, SCHEMA, route_changes
+from mqreplay.evidence.brokers.routes import ADDRESSES, ROUTE_SCHEMA, route_changes
 from silver_moments import BEGAN, at
 from silver_rows import rows
 
@@ -116,4 +116,4 @@ def test_route_id_is_that_of_name_addresses_and_addresses_before():
 def test_empty_route_gives_an_empty_frame():
     found = route_changes(rows("silver.route", ROUTE, []), [])
     assert found.is_empty()
-    assert dict(found.schema) == SCHEMA
+    assert dict(found.schema) == ROUTE_SCHEMA

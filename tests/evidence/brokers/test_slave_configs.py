@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from mqreplay.evidence.brokers.slave_configs import slave_config_drift
-from mqreplay.evidence.time_spans import INSTANT
+from mqreplay.evidence.intervals import INSTANT
 from mqreplay.findings.slaves import config_drift
 from silver_moments import at
 from silver_rows import rows

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mqreplay.evidence.brokers.slave_reads import BY_GROUP, KEPT, LAGGED, UNKNOWN, slave_reads
+from mqreplay.evidence.brokers.slave_reads import BY_GROUP, KEPT_BY_RATIO, LAGGED, UNKNOWN_RATIO, slave_reads
 from silver_moments import at
 from silver_rows import rows
 
@@ -29,20 +29,28 @@ WHY = {
     "no bounds": ([MASTER], OF_MASTER, LAGGED),
     "the group's brokerId": ([MASTER], OF_MASTER | {"diff_min": 1, "diff_max": 40, "expected_suggest": 1}, BY_GROUP),
     "slow or not, the same": ([MASTER], OF_MASTER | {"diff_min": 1, "diff_max": 50, "expected_suggest": 1}, BY_GROUP),
-    "no brokers.json": ([], {"diff_min": None}, UNKNOWN),
-    "no memory": ([MASTER | {"physical_memory_bytes": None}], {"effective_ratio": 40}, UNKNOWN),
+    "no brokers.json": ([], {"diff_min": None}, UNKNOWN_RATIO),
+    "no memory": ([MASTER | {"physical_memory_bytes": None}], {"effective_ratio": 40}, UNKNOWN_RATIO),
     "a slave with a ratio, that compares": (
         [MASTER, SLAVE],
         {"broker_id": 1, "memory": 30, "effective_ratio": 30, "diff_min": 31, "diff_max": 35, "expected_suggest": 1},
         LAGGED,
     ),
-    "a slave whose ratio keeps all readers": ([MASTER, KEEPER], OF_KEEPER | {"diff_min": 0, "diff_max": 40}, KEPT),
+    "a slave whose ratio keeps all readers": (
+        [MASTER, KEEPER],
+        OF_KEEPER | {"diff_min": 0, "diff_max": 40},
+        KEPT_BY_RATIO,
+    ),
     "such a slave, and the master would send it too": (
         [MASTER, KEEPER],
         OF_KEEPER | {"diff_min": 41, "diff_max": 90},
         LAGGED,
     ),
-    "such a slave, with a master that is not described": ([KEEPER], OF_KEEPER | {"diff_min": 41, "diff_max": 90}, KEPT),
+    "such a slave, with a master that is not described": (
+        [KEEPER],
+        OF_KEEPER | {"diff_min": 41, "diff_max": 90},
+        KEPT_BY_RATIO,
+    ),
 }
 
 
@@ -66,7 +74,7 @@ def test_the_answer_before_says_why(case: str) -> None:
     (row,) = judged(brokers, [answer], [{"request_ts": at(1)}])
     assert row["why"] == why
     keeper = tuple(row[name] for name in ("keeper_id", "keeper_ratio", "keeper_configured", "keeper_addr"))
-    assert keeper == ((1, -9, 1, "10.0.0.2:1") if why == KEPT else (None,) * 4)
+    assert keeper == ((1, -9, 1, "10.0.0.2:1") if why == KEPT_BY_RATIO else (None,) * 4)
 
 
 def test_only_the_readers_own_last_answer_with_a_suggestion_counts() -> None:
@@ -85,8 +93,8 @@ def test_only_the_readers_own_last_answer_with_a_suggestion_counts() -> None:
     assert [(row["why"], row["behind"]) for row in found] == [
         (LAGGED, False),
         (LAGGED, True),
-        (KEPT, False),
-        (KEPT, False),
+        (KEPT_BY_RATIO, False),
+        (KEPT_BY_RATIO, False),
     ]
 
 
@@ -103,4 +111,4 @@ def test_other_pulls_are_left_out() -> None:
 def test_no_rows_give_no_reads() -> None:
     assert judged([], [], [], []) == []
     (row,) = judged([], [], [{"request_ts": at(1)}], [])
-    assert (row["why"], row["keeper_id"]) == (UNKNOWN, None)
+    assert (row["why"], row["keeper_id"]) == (UNKNOWN_RATIO, None)

@@ -8,8 +8,8 @@ from itertools import pairwise
 import polars as pl
 import pytest
 
-from mqreplay.evidence.lags.falling_behind import falling_behind, falling_behind_of_shard
-from mqreplay.evidence.time_spans import INSTANT
+from mqreplay.evidence.intervals import INSTANT
+from mqreplay.evidence.lags.growing_lag import falling_behind, falling_behind_of_shard
 from silver_moments import at
 from silver_rows import rows
 

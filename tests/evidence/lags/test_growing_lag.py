@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from mqreplay.evidence.arrays.keys import KEY
+from mqreplay.evidence.intervals import INSTANT
 from mqreplay.evidence.lags.growing_lag import (
     LOCAL_OFFSETS,
     NO_OFFSETS,
@@ -16,7 +16,7 @@ from mqreplay.evidence.lags.growing_lag import (
     growing_lag,
     lag_gaps,
 )
-from mqreplay.evidence.time_spans import INSTANT
+from mqreplay.words.keys import GROUP_QUEUE
 from silver_moments import at
 from silver_rows import rows
 
@@ -55,7 +55,7 @@ def grown(
     advances = pl.DataFrame(ADVANCED, {"consumer_group": pl.String, "topic": pl.String, "advanced_ts": INSTANT})
     found = growing_lag(
         pl.DataFrame(list(still), STILL | {"spans": pl.List(pl.Struct(STANDSTILL))}),
-        pl.DataFrame(held or [], {name: STILL[name] for name in KEY} | {"from_ts": INSTANT}),
+        pl.DataFrame(held or [], {name: STILL[name] for name in GROUP_QUEUE} | {"from_ts": INSTANT}),
         advances if advanced else advances.clear(),
         pl.DataFrame(members or [], MEMBERS),
         rows("silver.heartbeat", {"kind": "HEART_BEAT", "client_id": "c"}, beats or []),

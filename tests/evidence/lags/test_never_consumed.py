@@ -7,8 +7,8 @@ from typing import Any
 import polars as pl
 import pytest
 
+from mqreplay.evidence.intervals import INSTANT
 from mqreplay.evidence.lags.never_consumed import never_consumed, pop_refusals
-from mqreplay.evidence.time_spans import INSTANT
 from silver_moments import at
 from silver_rows import rows
 

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from mqreplay.decisions.flow_control import COLUMNS, pulled_flow
-from mqreplay.evidence.lags.unfinished_pulls import UNFINISHED, long_unfinished, unfinished_pulls_of_shard
+from mqreplay.evidence.lags.queue_caches import UNFINISHED, long_unfinished, unfinished_pulls_of_shard
 from silver_moments import at
 from silver_rows import rows
 

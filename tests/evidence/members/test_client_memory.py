@@ -5,12 +5,12 @@ from __future__ import annotations
 import datetime as dt
 
 import polars as pl
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from mqreplay.evidence.brokers.route_changes import route_changes
+from mqreplay.evidence.brokers.routes import route_changes
+from mqreplay.evidence.intervals import with_epoch
 from mqreplay.evidence.members.client_memory import SUBSCRIPTION, first_subscriptions_of_shard, new_clients, with_memory
-from mqreplay.evidence.time_spans import with_epoch
 from silver_moments import BEGAN, at
 from silver_rows import rows
 
@@ -76,7 +76,6 @@ def test_of_two_answers_at_one_instant_an_unseen_one_counts_else_the_greatest():
     assert [kept(one, unseen), kept(unseen, one)] == [None, None]
 
 
-@settings(max_examples=100)
 @given(PULLS)
 def test_kept_suggestion_is_that_of_the_last_answer_before(pulls) -> None:
     for n, p in enumerate(pulls):

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import polars as pl
 import pytest
 
 from mqreplay.evidence.members import conflicts as module
-from mqreplay.evidence.members.conflicts import CONFLICTS, strategy_conflicts, subscription_conflicts
+from mqreplay.evidence.members.conflicts import (
+    CONFLICTS,
+    alternating_subscriptions,
+    logged_conflicts,
+    strategy_conflicts,
+    subscription_conflicts,
+)
 from mqreplay.evidence.members.membership import membership, signs
 from silver_moments import BEGAN, at
 from silver_rows import rows
@@ -172,3 +179,81 @@ def test_a_strategy_in_a_clients_log_holds_until_the_next_result_or_the_end_of_t
         at(180 + REBALANCE_S),
         ["AVG", "AVG_BY_CIRCLE"],
     )
+
+
+def kept(seconds: float, *subscriptions: tuple[str, str], members: tuple[str, ...] = ("h:1", "h:2")) -> Row:
+    """A broker's answer about a group: the subscription that it keeps, and its connections."""
+    topics = [(topic, text, None, None) for topic, text in (*subscriptions, ("%RETRY%g", "*"))]
+    connections = [(f"c@{address}", address, "JAVA", 397) for address in members]
+    row = {"consumer_group": "g", "response_code": 0, "ts": at(seconds), "record_id": f"k{seconds}"}
+    return row | {"subscriptions": topics, "connections": connections}
+
+
+def alternations(*answers: Row) -> list[tuple[object, ...]]:
+    frame = rows("silver.consumer_connection", {}, list(answers))
+    spans = [((pl.col(name) - BEGAN).dt.total_seconds()).alias(name) for name in ("from_ts", "to_ts")]
+    return alternating_subscriptions(frame).select(*spans, "sides", "returns").rows()
+
+
+A, B = ("T", "a"), ("T", "b")
+
+
+def test_a_subscription_that_returns_again_and_again_is_that_of_two_members():
+    answers = [kept(seconds, side) for seconds, side in ((0, A), (40, B), (90, A), (130, B), (150, B))]
+    assert alternations(*answers) == [(0, 130, ["T a", "T b"], 2)]
+
+
+def test_topics_that_come_and_go_are_a_conflict_too():
+    answers = [kept(0, A), kept(30, A, ("U", "*")), kept(60, A), kept(90, A, ("U", "*"))]
+    assert alternations(*answers) == [(0, 90, ["T a", "T a; U *"], 2)]
+
+
+@pytest.mark.parametrize(
+    ("answers", "expected"),
+    [
+        ([kept(0, A), kept(60, A), kept(120, A)], []),
+        # A release: other processes, another subscription; and one that is taken back half an hour later.
+        ([kept(0, A), kept(60, B, members=("h:3", "h:4"))], []),
+        ([kept(0, A), kept(60, B, members=("h:3",)), kept(1860, A, members=("h:5",))], []),
+        # One change while no process started or ended.
+        ([kept(0, A), kept(60, B)], [(0, 60, ["T a", "T b"], 0)]),
+        # What is not known of the members says nothing.
+        ([kept(0, A, members=()), kept(60, B, members=())], []),
+    ],
+)
+def test_a_change_is_no_alternation_unless_all_members_stay(answers: list[Row], expected: list[tuple[object, ...]]):
+    assert alternations(*answers) == expected
+
+
+def shared(client: str, topic: str, seconds: float, queues: int = 4, clients: int = 2) -> Row:
+    row = {"consumer_group": "g", "client_id": client, "topic": topic, "ts": at(seconds), "source": "client_log"}
+    return row | {"mq_all_size": queues, "cid_all_size": clients, "record_id": f"{client}{topic}"}
+
+
+LOGS = [shared("c1", "T", 10), shared("c2", "U", 30), shared("c1", "%RETRY%g", 10), shared("c2", "%RETRY%g", 30)]
+
+
+def logged(rebalances: list[Row], held: Sequence[Row] = ()) -> list[tuple[object, ...]]:
+    owners = rows("gold.queue_owner", {"consumer_group": "g", "broker_name": "b", "queue_id": 0}, held)
+    sessions = {"consumer_group": ["g", "g"], "client_id": ["c1", "c2"]}
+    members = pl.DataFrame(sessions | {"from_ts": [at(0), at(20)], "to_ts": [at(200), at(200)]})
+    conflicts = logged_conflicts(rows("silver.rebalance", {}, rebalances), owners, members)
+    spans = [((pl.col(name) - BEGAN).dt.total_seconds()).alias(name) for name in ("from_ts", "to_ts")]
+    return conflicts.select(*spans, "sides", "topics", "record_ids").rows()
+
+
+def test_members_whose_logs_rebalance_different_topics():
+    ids = ["silver.rebalance c1T", "silver.rebalance c2U"]
+    assert logged(LOGS) == [(30, 200, ["T", "U"], ["T", "U"], ids)]
+
+
+@pytest.mark.parametrize(
+    ("rebalances", "held"),
+    [
+        ([*LOGS, shared("c2", "T", 30)], []),  # a share of the second topic need not have changed
+        (LOGS, [{"topic": "T", "client_id": "c2", "from_ts": at(20), "to_ts": at(60)}]),  # it commits this topic
+        ([shared("c1", "T", 10, queues=1), *LOGS[1:]], []),  # no queue for each member
+    ],
+)
+def test_a_log_without_a_topic_proves_nothing_alone(rebalances: list[Row], held: list[Row]):
+    assert logged(rebalances, held) == []

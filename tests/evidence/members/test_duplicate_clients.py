@@ -145,3 +145,61 @@ def test_an_id_that_is_repeated_after_an_outage_and_stays():
 def test_an_id_that_another_broker_repeats_too():
     other = [listed(62, "c", "c", "d"), listed(230, "c", "d")]
     assert certain_after_outage(*(row | {"broker_name": "b2"} for row in other)) == [True]
+
+
+def output(seconds: float, *connections: tuple[str, str]) -> Row:
+    """One output of mqadmin: no broker, and nothing says until when it was valid."""
+    return connected(seconds, *connections) | {"broker_name": None, "broker_id": None, "previous_ts": None}
+
+
+def unconfirmed(*polls: Row) -> list[tuple[object, ...]]:
+    small = {name: rows(f"silver.{name}", {}, []) for name in ("broker", "broker_runtime", "rebalance", "assignment")}
+    small["consumer_connection"] = rows("silver.consumer_connection", {}, list(polls))
+    lists = rows("silver.consumer_list", {}, [])
+    spans = duplicate_clients(small, lists, pl.DataFrame(schema=HOLES), at(END)).sort("from_ts")
+    return spans.select("certain", "unconfirmed").rows()
+
+
+TWO_HOSTS = [("c", "10.0.0.1:5"), ("c", "10.0.0.2:5")]
+
+
+def test_the_same_two_connections_in_outputs_minutes_apart_lasted():
+    polls = [output(0, *TWO_HOSTS), output(170, *TWO_HOSTS)]
+    addresses = [address for _, address in TWO_HOSTS]
+    assert found(consumer_connection=polls) == [("c", 0, 170, 2, True, addresses, [CONNECTIONS])]
+
+
+def test_other_ports_minutes_later_are_other_connections():
+    later = [(client, address + "1") for client, address in TWO_HOSTS]
+    assert [row[4] for row in found(consumer_connection=[output(0, *TWO_HOSTS), output(170, *later)])] == [False, False]
+
+
+@pytest.mark.parametrize(
+    ("polls", "expected"),
+    [
+        ([output(0, *TWO_HOSTS)], True),
+        ([output(0, ("c", "10.0.0.1:5"), ("c", "10.0.0.1:6"))], False),  # it may have connected again
+        ([output(0, *TWO_HOSTS), output(60, TWO_HOSTS[1])], False),  # the old connection was closed
+        ([output(0, *TWO_HOSTS), output(900, TWO_HOSTS[1])], True),  # nobody asked while it would have been listed
+    ],
+)
+def test_one_output_with_an_id_at_two_hosts_waits_for_a_second_one(polls: list[Row], expected: bool):
+    assert unconfirmed(*polls) == [(False, expected)]
+
+
+def logged(process: str, *seconds: float) -> list[Row]:
+    row = {"consumer_group": "g", "client_id": "c", "source": "client_log", "process": process}
+    return [row | {"ts": at(s), "queues": [{"topic": "T", "broker_name": "b", "queue_id": 0}]} for s in seconds]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "expected"),
+    [
+        (range(0, 300, 60), range(31, 200, 60), [("c", 31, 151, 2, True, [], ["silver.assignment"])]),
+        (range(0, 300, 60), range(60, 200, 60), []),  # copies of one log
+        (range(0, 120, 60), range(131, 300, 60), []),  # a process after the other
+        ([0, 3600], [1500, 1800], []),  # a log that does not go on
+    ],
+)
+def test_two_logs_of_one_id_that_overlap_are_two_processes(first: Any, second: Any, expected: list[tuple[object, ...]]):
+    assert found(assignment=logged("p1", *first) + logged("p2", *second)) == expected

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mqreplay.evidence.members.locked_queues import lock_gaps
+from mqreplay.evidence.members.member_gaps import lock_gaps
 from silver_moments import at
 from silver_rows import rows
 

@@ -12,8 +12,7 @@ import polars as pl
 
 from mqreplay.decisions.allocation import VERDICT, allocation
 from mqreplay.evidence.members.agreed_lists import member_lists, queue_lists
-from mqreplay.evidence.members.logged_rebalances import polled_members, with_logged
-from mqreplay.evidence.members.observed_rebalances import observed_rebalances
+from mqreplay.evidence.members.observed_rebalances import observed_rebalances, polled_members, with_logged
 from silver_rows import rows
 
 Row = dict[str, Any]

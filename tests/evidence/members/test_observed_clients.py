@@ -6,8 +6,7 @@ from typing import Any
 
 import polars as pl
 
-from mqreplay.decisions.queue_owner import queue_owner
-from mqreplay.decisions.source_disputes import source_gaps
+from mqreplay.decisions.queue_owner import queue_owner, source_gaps
 from mqreplay.evidence.members.conflicts import strategy_conflicts, subscription_conflicts
 from mqreplay.evidence.members.membership import membership, subscriptions
 from mqreplay.evidence.members.observed_clients import (

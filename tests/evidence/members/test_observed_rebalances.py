@@ -12,8 +12,8 @@ from mqreplay.decisions.allocation import allocation
 from mqreplay.decisions.strategies import GroupSettings
 from mqreplay.evidence.members import observed_rebalances as module
 from mqreplay.evidence.members.agreed_lists import member_lists, queue_lists
-from mqreplay.evidence.members.membership import MEMBER
 from mqreplay.evidence.members.observed_rebalances import observed_rebalances
+from mqreplay.words.keys import MEMBER
 from silver_moments import at
 from silver_rows import rows
 

@@ -6,9 +6,8 @@ import polars as pl
 import pytest
 
 from evidence.members.test_observed_clients import answer, assignments, owned_frame, sessions
-from mqreplay.evidence.members.possible_owners import possible_owners
-from mqreplay.evidence.offsets.concluded_resets import with_concluded_resets
-from mqreplay.evidence.offsets.explained_rewinds import HANDOVER, with_handovers
+from mqreplay.evidence.members.ownership import possible_owners
+from mqreplay.evidence.offsets.break_causes import HANDOVER, with_concluded_resets, with_handovers
 from silver_moments import BEGAN, at
 
 # c2 joined at 48: c1 gave queue 1 to it between its answers at 44 and 64, and c2 took it before its first answer at 68.

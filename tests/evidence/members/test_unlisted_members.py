@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from mqreplay.evidence.gap_rows import GAP
-from mqreplay.evidence.members.unlisted_members import BEHIND, NOWHERE, PERHAPS, PROXY_GROUP, unlisted_member_gaps
+from mqreplay.evidence.members.member_gaps import NOWHERE, PERHAPS, PROXY_GROUP, UNLISTED_MEMBERS, unlisted_member_gaps
 
 T0 = dt.datetime(2026, 11, 25, 4, 50, tzinfo=dt.UTC)
 INSTANT = pl.Datetime("us", "UTC")
@@ -49,8 +49,8 @@ def test_a_group_that_consumes_without_a_listed_member_is_a_gap() -> None:
     assert found.select("consumer_group", "decision", "reason", "decisions").rows() == [
         ("g", "gold.queue_owner", PERHAPS, 8)
     ]
-    assert gaps(listed=(PROXY_GROUP,))["reason"].to_list() == [BEHIND]
-    assert gaps(answers=(("other", "no connection", None),))["reason"].to_list() == [BEHIND]
+    assert gaps(listed=(PROXY_GROUP,))["reason"].to_list() == [UNLISTED_MEMBERS]
+    assert gaps(answers=(("other", "no connection", None),))["reason"].to_list() == [UNLISTED_MEMBERS]
     assert gaps(answers=(("g", None, None),))["reason"].to_list() == [NOWHERE]
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import polars as pl
 
 from mqreplay.evidence.gap_rows import GAP
+from mqreplay.evidence.members.member_gaps import unpulled_members, unread_members, unwatched_gaps
 from mqreplay.evidence.members.membership import SIGNS, membership, signs
 from mqreplay.evidence.members.observed_clients import unwatched
-from mqreplay.evidence.members.unread_logs import unpulled_members, unread_members, unwatched_gaps
 from mqreplay.evidence.recorder_holes import HOLES
 from silver_moments import at
 from silver_rows import rows

@@ -7,8 +7,8 @@ from typing import Any
 import polars as pl
 import pytest
 
+from mqreplay.evidence.members.conflicts import unsubscribed_topics
 from mqreplay.evidence.members.observed_clients import CONNECTION, RUNNING_INFO
-from mqreplay.evidence.members.unsubscribed_topics import unsubscribed_topics
 from silver_moments import at
 from silver_rows import rows
 

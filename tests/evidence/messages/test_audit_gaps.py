@@ -7,7 +7,7 @@ import datetime as dt
 import polars as pl
 
 from mqreplay.evidence.gap_rows import GAP
-from mqreplay.evidence.messages.audit_gaps import BY_POP, NO_ANSWERS, audit_gaps
+from mqreplay.evidence.messages.audit_scope import BY_POP, NO_ANSWERS, audit_gaps
 
 DAY = dt.date(2026, 11, 26)
 SENT = pl.DataFrame({"topic": ["t", "t", "u"]})

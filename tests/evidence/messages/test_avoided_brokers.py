@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from mqreplay.decisions.send_attempt import send_tries
-from mqreplay.evidence.brokers.publish_routes import publish_routes
-from mqreplay.evidence.messages.avoided_brokers import AVOIDED, ISOLATED, NOT_IN_ROUTE, avoided_brokers
+from mqreplay.evidence.brokers.routes import publish_routes
+from mqreplay.evidence.messages.failed_sends import AVOIDED, ISOLATED, NOT_IN_ROUTE, avoided_brokers
 from silver_moments import at
 from silver_rows import rows
 

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from mqreplay.decisions.send_attempt import send_tries
-from mqreplay.evidence.brokers.publish_routes import publish_routes
+from mqreplay.evidence.brokers.routes import publish_routes
 from mqreplay.evidence.messages.failed_sends import LOGGED, NO_ANSWER, NO_ROUTE, SENDS, failed_messages, failed_tries
 from silver_moments import at
 from silver_rows import rows

@@ -9,8 +9,8 @@ import polars as pl
 import pytest
 
 from mqreplay.core.select_queue import continues_a_turn
-from mqreplay.evidence.messages import thread_turns as module
-from mqreplay.evidence.messages.thread_turns import thread_turns
+from mqreplay.evidence.messages import sends as module
+from mqreplay.evidence.messages.sends import thread_turns
 
 
 def sends(producers: Sequence[tuple[int, Sequence[int]]]) -> pl.DataFrame:

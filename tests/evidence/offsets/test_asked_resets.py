@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from mqreplay.evidence.offsets.asked_resets import asked_resets, wide_resets, with_asked_resets
+from mqreplay.evidence.offsets.break_causes import asked_resets, wide_resets, with_asked_resets
 from mqreplay.evidence.offsets.offset_causes import pushed_resets
 from silver_moments import at
 from silver_rows import rows

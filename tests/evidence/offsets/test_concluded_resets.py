@@ -7,8 +7,8 @@ from typing import Any
 import polars as pl
 import pytest
 
-from mqreplay.evidence.offsets.concluded_resets import with_concluded_resets
-from mqreplay.evidence.time_spans import INSTANT
+from mqreplay.evidence.intervals import INSTANT
+from mqreplay.evidence.offsets.break_causes import with_concluded_resets
 from silver_moments import at
 
 Row = dict[str, Any]

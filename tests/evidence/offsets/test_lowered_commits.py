@@ -8,9 +8,9 @@ import polars as pl
 import pytest
 
 from mqreplay.decisions.offset_continuity import offset_continuity
+from mqreplay.evidence.intervals import INSTANT
 from mqreplay.evidence.offsets.lowered_commits import lowered_commits, with_senders, with_sent_causes
 from mqreplay.evidence.offsets.offset_causes import offset_resets
-from mqreplay.evidence.time_spans import INSTANT
 from silver_moments import at
 from silver_rows import rows
 

@@ -14,7 +14,6 @@ from polars.testing import assert_frame_equal
 from each_case import for_each
 from mqreplay.decisions.offset_continuity import skips
 from mqreplay.evidence.offsets.offset_causes import (
-    GROUP_QUEUE,
     moved_resets_of_shard,
     offset_resets,
     pushed_resets,
@@ -24,6 +23,7 @@ from mqreplay.evidence.offsets.offset_causes import (
     with_skip,
 )
 from mqreplay.evidence.offsets.queue_events import queue_events
+from mqreplay.words.keys import GROUP_QUEUE
 from silver_moments import at
 from silver_rows import rows
 
@@ -208,10 +208,10 @@ def test_resets_pushed_and_answered(server_request, pull):
     resets = offset_resets(server_request, pull)
     assert resets.columns == [*GROUP_QUEUE, "asked", "delivered_to", "offset", "since", "ts", "table_name", "record_id"]
     assert resets.rows() == [
-        ("g", "b", "T", 0, None, None, 7, at(1), at(1), "silver.server_request", "r0"),
-        ("g", "b", "T", 1, None, None, 8, at(1), at(1), "silver.server_request", "r0"),
-        ("g", "b", "T", 0, 5, 3, 3, at(1), at(4), "silver.pull", "r0"),
-        ("g", "b", "T", 1, 9, None, 3, at(2), at(2), "silver.pull", "r1"),
+        ("g", "T", "b", 0, None, None, 7, at(1), at(1), "silver.server_request", "r0"),
+        ("g", "T", "b", 1, None, None, 8, at(1), at(1), "silver.server_request", "r0"),
+        ("g", "T", "b", 0, 5, 3, 3, at(1), at(4), "silver.pull", "r0"),
+        ("g", "T", "b", 1, 9, None, 3, at(2), at(2), "silver.pull", "r1"),
     ]
 
 

@@ -9,12 +9,12 @@ from typing import Any
 import polars as pl
 import pytest
 
-from mqreplay.evidence.offsets.offset_checkpoint import CHAIN, VALUES, offsets_at
+from mqreplay.evidence.offsets.carried import CHECKPOINT_KEY, VALUES, offsets_at
 
 FIRST = dt.datetime(2026, 11, 20, tzinfo=dt.UTC)
 HOURS = 72
 TIME = pl.Datetime("us", "UTC")
-SCHEMA = dict.fromkeys(CHAIN, pl.String) | {"queue_id": pl.Int32, "broker_id": pl.Int64}
+SCHEMA = dict.fromkeys(CHECKPOINT_KEY, pl.String) | {"queue_id": pl.Int32, "broker_id": pl.Int64}
 SCHEMA |= {"previous_offset": pl.Int64, "new_offset": pl.Int64, "from_ts": TIME, "to_ts": TIME}
 
 
@@ -25,7 +25,12 @@ def instant(hour: float) -> dt.datetime:
 def changes(seed: int) -> pl.DataFrame:
     """Of five queues; some keep their offset for days, some are removed and come again."""
     random, rows = Random(seed), []
-    same = dict.fromkeys(CHAIN) | {"source_name": "broker-a-0", "topic": "T", "consumer_group": "g", "broker_name": "b"}
+    same = dict.fromkeys(CHECKPOINT_KEY) | {
+        "source_name": "broker-a-0",
+        "topic": "T",
+        "consumer_group": "g",
+        "broker_name": "b",
+    }
     for queue in range(5):
         offset, before = None, None
         for hour in sorted(random.sample(range(HOURS), random.choice((1, 3, 40)))):
@@ -50,7 +55,7 @@ def at_instant(changed: pl.DataFrame, hour: float) -> pl.DataFrame:
     """What offsets_at returns where nights keep the checkpoint of the next midnight."""
     midnight = FIRST + dt.timedelta(days=hour // 24 + 1)
     of_day = changed.filter(pl.col("to_ts").is_between(midnight - dt.timedelta(days=1), midnight, closed="left"))
-    checkpoint = last_before(changed, midnight).select(*CHAIN, *VALUES, "to_ts")
+    checkpoint = last_before(changed, midnight).select(*CHECKPOINT_KEY, *VALUES, "to_ts")
     return offsets_at(checkpoint, of_day, instant(hour))
 
 

@@ -8,8 +8,8 @@ from typing import Any
 import polars as pl
 import pytest
 
+from mqreplay.evidence.intervals import INSTANT
 from mqreplay.evidence.offsets.offset_leaps import offset_leaps, offset_leaps_of_shard
-from mqreplay.evidence.time_spans import INSTANT
 from silver_moments import at
 from silver_rows import rows
 

@@ -18,10 +18,10 @@ from mqreplay.decisions.queue_progress import queue_progress
 from mqreplay.decisions.status_windows import windows
 from mqreplay.evidence.client_clocks import client_clocks, clock_samples
 from mqreplay.evidence.offsets.queue_events import (
-    CHANGE,
-    COMMIT,
-    PULL,
-    STATS,
+    CHANGE_ROW,
+    COMMIT_ROW,
+    PULL_ROW,
+    STATS_ROW,
     QueueEvents,
     groups_with_accepted_commits_of_shard,
     last_copies,
@@ -57,9 +57,9 @@ def whole(frames: Silver) -> QueueEvents:
 
 def with_ends(events: Iterable[Event]) -> list[Event]:
     """The events, less the ends of queues of which nothing else is known."""
-    kept = [e for e in events if e.what != STATS]
+    kept = [e for e in events if e.what != STATS_ROW]
     queues = {e.queue for e in kept}
-    return kept + [e for e in events if e.what == STATS and e.queue in queues]
+    return kept + [e for e in events if e.what == STATS_ROW and e.queue in queues]
 
 
 def lines(found: pa.Table | pl.DataFrame) -> Lines:
@@ -100,9 +100,9 @@ def kinds(frames: Silver) -> list[int]:
 
 def test_files_of_clients_and_questions_are_no_events() -> None:
     saved = {"to_ts": at(1), "new_offset": 5}
-    assert kinds(of_rows(changed=[saved, saved | {"broker_id": None, "client_id": "c"}])) == [CHANGE]
+    assert kinds(of_rows(changed=[saved, saved | {"broker_id": None, "client_id": "c"}])) == [CHANGE_ROW]
     commit = {"ts": at(1), "commit_offset": 5}
-    assert kinds(of_rows(sent=[commit, commit | {"kind": "QUERY"}, {"ts": at(1)}])) == [COMMIT]
+    assert kinds(of_rows(sent=[commit, commit | {"kind": "QUERY"}, {"ts": at(1)}])) == [COMMIT_ROW]
 
 
 def ends(*queues: tuple[str, int], topic: str = "T") -> list[tuple[str, str, int, int, int, None]]:
@@ -217,9 +217,10 @@ def answers(frames: Silver, shards: int, seed: int) -> dict[str, Lines | int | l
     }
 
 
-def test_a_night_in_shards_gives_what_it_gives_in_one() -> None:
+@pytest.mark.parametrize("seeds", [SEEDS[::8], pytest.param(SEEDS[::4], marks=pytest.mark.long)], ids=len)
+def test_a_night_in_shards_gives_what_it_gives_in_one(seeds: Sequence[int]) -> None:
     met: Counter[str] = Counter()
-    for seed in SEEDS[::4]:
+    for seed in seeds:
         events, _ = recorded(seed, open_ties=True)
         frames = silver(events)
         want = answers(frames, 1, seed)
@@ -231,7 +232,7 @@ def test_a_night_in_shards_gives_what_it_gives_in_one() -> None:
     assert met.keys() == want.keys()
 
 
-@pytest.mark.parametrize("missing", [CHANGE, COMMIT, PULL, STATS])
+@pytest.mark.parametrize("missing", [CHANGE_ROW, COMMIT_ROW, PULL_ROW, STATS_ROW])
 def test_a_night_without_one_of_the_tables(missing: int) -> None:
     for seed in SEEDS[1::40]:
         events = [e for e in recorded(seed, open_ties=True)[0] if e.what != missing]
@@ -247,7 +248,7 @@ def test_ends_of_other_queues_change_no_result() -> None:
     for seed in SEEDS[2::20]:
         events, _ = recorded(seed, open_ties=True)
         others = [
-            Event(STATS, *queue, broker_id=0, at=START + 1, min_offset=3, max_offset=4)
+            Event(STATS_ROW, *queue, broker_id=0, at=START + 1, min_offset=3, max_offset=4)
             for queue in (("broker-a", "Orders", 9), ("broker-a", "Others", 0), ("broker-c", "Orders", 0))
         ]
         frames = silver(events)

@@ -10,8 +10,7 @@ from polars.testing import assert_frame_equal
 
 from mqreplay.evidence.offsets.queue_events import queue_events
 from mqreplay.evidence.offsets.slave_copies import both_files, stale_copies, stale_spans_of_shard
-from mqreplay.lake.column_types import arrow_schema
-from mqreplay.lake.contract import load_contracts
+from mqreplay.lake.contract import arrow_schema, load_contracts
 from silver_moments import at
 from silver_rows import rows
 

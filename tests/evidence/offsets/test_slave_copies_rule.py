@@ -10,8 +10,8 @@ import polars as pl
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mqreplay.core.stale_copy import StaleSpan, stale_periods, watched_spans
-from mqreplay.evidence.offsets.slave_copies import COPY, stale_copies
+from mqreplay.evidence.offsets.slave_copies import SLAVE_QUEUE, stale_copies
+from oracles.stale_copy import StaleSpan, stale_periods, watched_spans
 from silver_moments import at
 from silver_rows import rows
 
@@ -83,7 +83,7 @@ def watched_by_law(snapshot: pl.DataFrame, outages: pl.DataFrame, name: str, sla
 def test_only_what_was_watched_is_judged(night):
     spans, snapshot, outages = night
     of_copies: dict[tuple[Any, ...], list[StaleSpan]] = {}
-    for *copy, began, from_ms, to_ms, lacks, holds, has in spans.select(*COPY, *NUMBERS).rows():
+    for *copy, began, from_ms, to_ms, lacks, holds, has in spans.select(*SLAVE_QUEUE, *NUMBERS).rows():
         of_copies.setdefault(tuple(copy), []).append(StaleSpan(began, from_ms, to_ms, lacks, holds, has))
     found = stale_copies(spans, snapshot, outages, SHORT_S)
     wanted = []

@@ -11,7 +11,11 @@ from xml.etree import ElementTree
 import pytest
 
 from made_warehouse import CLUSTER, made_warehouse
-from mqreplay.report.pictures import Picture, pictures
+from mqreplay.moment.instant import Recorded
+from mqreplay.moment.night_states import night_states
+from mqreplay.report.pictures import pictures
+from mqreplay.report.pictures.drawing import Picture
+from mqreplay.report.pictures.night import recorded_nights
 from report_data import HOSTILE, finding
 
 BEGIN = dt.datetime(2026, 11, 21, 2, tzinfo=dt.UTC)
@@ -29,7 +33,9 @@ def at(minutes: float) -> dt.datetime:
 def drawn(root: Path, tables: dict[str, list[dict[str, Any]]], findings: list[dict[str, Any]]) -> dict[str, Picture]:
     with_day = {name: [DAY | row for row in rows] for name, rows in tables.items()}
     warehouse = made_warehouse(root, {"bronze.source_file": [FILE], **with_day})
-    return {p.name: p for p in pictures(warehouse, CLUSTER, findings)}
+    night = recorded_nights(warehouse, CLUSTER)[-1]
+    states = night_states(Recorded(warehouse, CLUSTER, night.first, night.last))
+    return {p.name: p for p in pictures(warehouse, CLUSTER, findings, states=states)}
 
 
 def shapes(picture: Picture, css: str) -> list[ElementTree.Element]:
@@ -111,9 +117,9 @@ def lag_rows(group: str = "g", topic: str = "t", queues: int = 1, lag: int = 5) 
         for minute in (*range(20), *range(40, 60)):
             when = at(minute + 0.5)
             ids = {"record_id": f"{group} {queue} {minute}"}
-            pull = {"request_ts": when, "response_ts": when, "max_offset": 10 * minute + lag}
+            pull = {"request_ts": when, "response_ts": when, "max_offset": 10 * minute + lag, "broker_id": 0}
             tables["silver.pull"].append(one | ids | pull)
-            commit = {"ts": when, "kind": "UPDATE", "commit_offset": 10 * minute}
+            commit = {"ts": when, "kind": "UPDATE", "commit_offset": 10 * minute, "broker_id": 0}
             tables["silver.offset_commit"].append(one | ids | commit)
     status = {"consumer_group": group, "topic": topic, "from_ts": BEGIN, "to_ts": at(5), "lag": lag}
     return tables | {"gold.group_status": [status]}

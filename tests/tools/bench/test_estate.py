@@ -22,10 +22,10 @@ from mqreplay.core.message_queue import MessageQueue
 from mqreplay.core.pull_node import find_broker_address_in_subscribe
 from mqreplay.decode.brokers import decode_brokers
 from mqreplay.decode.consumer_offset import decode_consumer_offset
+from mqreplay.decode.recording.files import classify
 from mqreplay.decode.subscription_group import decode_subscription_group
 from mqreplay.decode.topics import decode_topics
 from mqreplay.ingest.recording import NOT_READ
-from mqreplay.recording_files import classify
 
 
 @pytest.fixture(scope="module")

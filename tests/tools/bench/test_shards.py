@@ -7,11 +7,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[3]
 LINE = re.compile(r"(\w+) +(\d+) +([\d.]+) +([\d.]+) +([\d.]+)?  (\d+): (.+)")
 REPLAY = ["survey_files", "judge_queues", "judge_groups", "judge_pops", "judge_deliveries", "audit_messages"]
 
 
+@pytest.mark.long
 def test_each_pass_of_the_sample_has_a_line() -> None:
     recording = ROOT / "data" / "sample" / "bulk-5.3.3"
     words = [sys.executable, ROOT / "tools" / "bench" / "shards.py", "--recording", recording]
@@ -28,7 +31,6 @@ def test_each_pass_of_the_sample_has_a_line() -> None:
         assert 1 <= int(number) <= int(tasks)
         passes[name] = int(tasks), task
     assert sorted(passes) == sorted(["read_lines", "read_piece", *REPLAY])
-    assert list(passes)[-len(REPLAY) :] == REPLAY
     assert passes["read_lines"][0] > 1
     assert re.fullmatch(r"\d+ files? of \w+, [\d.]+ MB", passes["read_lines"][1])
     assert passes["read_piece"][1].startswith("snapshots of rmq-")

@@ -14,7 +14,7 @@ from mqreplay.core.message_queue import (
     sort_client_ids,
     sort_message_queues,
 )
-from mqreplay.errors import NullPointer, RocketMQError
+from mqreplay.words.errors import NullPointer, RocketMQError
 
 HASHES = {"md5": None, "length": lambda key: len(utf16_key(key)) // 2, "javaHashCode": string_hash}
 

@@ -14,7 +14,7 @@ from mqreplay.core.compute_pull_from import (
     compute_pull_from_where_with_exception,
 )
 from mqreplay.core.faq_url import client_exception
-from mqreplay.errors import MQClientError, RocketMQError
+from mqreplay.words.errors import MQClientError, RocketMQError
 
 
 def question(asked: dict[str, Any]) -> AdminQuestion | None:

@@ -13,7 +13,7 @@ from mqreplay.core.fault_strategy import (
 from mqreplay.core.message_queue import MessageQueue
 from mqreplay.core.select_queue import select_one_message_queue, select_with_faults, select_with_filters
 from mqreplay.core.version import at_least
-from mqreplay.errors import RocketMQError
+from mqreplay.words.errors import RocketMQError
 
 NOW = 1_700_000_000_000
 

@@ -5,15 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 from mqreplay.core import consumer_offset_manager as manager
-from mqreplay.core.fastjson.consumer_offset import decode_consumer_offset
+from mqreplay.core.consumer_offset_manager import offset_of_answer
 from mqreplay.core.message_queue import MessageQueue
 from mqreplay.core.offset_store import (
     READ_FROM_STORE,
     RemoteBrokerOffsetStore,
     compare_and_increase_only,
 )
-from mqreplay.core.query_offset import offset_of_answer
-from mqreplay.errors import MQBrokerError, OffsetNotFound, RocketMQError
+from mqreplay.words.errors import MQBrokerError, OffsetNotFound, RocketMQError
+from oracles import offset_file
+from oracles.fastjson.consumer_offset import decode_consumer_offset
 
 ANSWERED = 7  # the broker's offset in the vectors of offset_query
 ERROR_WIDTH = 160  # characters of a message that the vectors keep
@@ -44,7 +45,7 @@ def compare_increase(case: dict[str, Any], version: str = "4.9.8") -> dict[str, 
     if kind == "decode":
         return _decode(case, version)
     if kind == "load":
-        loaded = manager.load(case["file"], case["bak"], lambda text: _table(text, version))
+        loaded = offset_file.load(case["file"], case["bak"], lambda text: _table(text, version))
         return {"load": loaded.ok, "table": loaded.offset_table}
     raise NotImplementedError(kind)
 
@@ -93,20 +94,20 @@ def _manager(ops: list[list[Any]]) -> dict[str, Any]:
             results.append(manager.query_offset(table, group, topic, queue_id))
         else:
             raise NotImplementedError(op)
-    plain = manager.encode(table)
+    plain = offset_file.encode(table)
     return {
         "results": results,
         "table": table,
         "encode": plain,
-        "encodePretty": manager.encode(table, True),
-        "encodeNoArgSameAsPlain": plain == manager.encode(table, False),
+        "encodePretty": offset_file.encode(table, True),
+        "encodeNoArgSameAsPlain": plain == offset_file.encode(table, False),
     }
 
 
 def _persist(case: dict[str, Any]) -> dict[str, Any]:
     table: manager.OffsetTable = {}
     manager.commit_offset(table, *case["commit"])
-    file, bak = manager.persist(table, case["file"], case["bak"])
+    file, bak = offset_file.persist(table, case["file"], case["bak"])
     files = {"consumerOffset.json": file, "consumerOffset.json.bak": bak}
     return {"filesAfter": {name: text for name, text in files.items() if text is not None}}
 

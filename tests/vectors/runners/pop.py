@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from mqreplay.core import pop_answer, pop_receipt, pop_retry_topic, pop_start
+from mqreplay.core import pop_receipt, pop_start, retry_topic
 from mqreplay.core.message_queue import MessageQueue
 from mqreplay.core.pop_assignment import RequestMode, allocate_for_pop, message_request_mode, query_assignment
-from mqreplay.errors import RocketMQError
+from mqreplay.words.errors import RocketMQError
 
 Asked = dict[str, Any]
 Runner = Callable[..., dict[str, Any]]
@@ -32,14 +32,14 @@ def retry_topics(asked: Asked, version: str) -> dict[str, Any]:
     topic = asked["topic"]
     match asked["case"]:
         case "build":
-            return {"topic": pop_retry_topic.build_pop_retry_topic(topic, asked["cid"], asked["enableRetryV2"])}
+            return {"topic": retry_topic.build_pop_retry_topic(topic, asked["cid"], asked["enableRetryV2"])}
         case "normal_topic":
-            return {"topic": pop_retry_topic.parse_normal_topic(topic, asked["cid"])}
+            return {"topic": retry_topic.parse_normal_topic(topic, asked["cid"])}
         case "parse":
             return {
-                "v2": pop_retry_topic.is_pop_retry_topic_v2(topic),
-                "topic": pop_retry_topic.parse_normal_topic(topic),
-                "group": pop_retry_topic.parse_group(topic),
+                "v2": retry_topic.is_pop_retry_topic_v2(topic),
+                "topic": retry_topic.parse_normal_topic(topic),
+                "group": retry_topic.parse_group(topic),
             }
     raise NotImplementedError(asked["case"])
 
@@ -69,11 +69,11 @@ def receipts(asked: Asked, version: str) -> dict[str, Any]:
             topic = pop_receipt.real_topic(asked["mark"], asked["topic"], asked["cid"])
             return {"topic": topic, "ofHandle": topic}
         case "start_offset_info":
-            return {"map": pop_answer.parse_start_offset_info(asked["info"])}
+            return {"map": pop_receipt.parse_start_offset_info(asked["info"])}
         case "msg_offset_info":
-            return {"map": pop_answer.parse_msg_offset_info(asked["info"])}
+            return {"map": pop_receipt.parse_msg_offset_info(asked["info"])}
         case "order_count_info":
-            return {"map": pop_answer.parse_order_count_info(asked["info"])}
+            return {"map": pop_receipt.parse_order_count_info(asked["info"])}
     raise NotImplementedError(asked["case"])
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from mqreplay.core.process_queue import ProcessQueue, PulledMessage
-from mqreplay.errors import RocketMQError
+from mqreplay.words.errors import RocketMQError
 
 COLUMNS = "return,msgCount,msgSize,queueOffsetMax,maxSpan,msgAccCnt,consuming,hasTempMessage,tree,consumingTree"
 

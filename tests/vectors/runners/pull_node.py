@@ -11,7 +11,7 @@ from mqreplay.core.pull_node import (
     find_broker_address_in_publish,
     find_broker_address_in_subscribe,
 )
-from mqreplay.errors import RocketMQError
+from mqreplay.words.errors import RocketMQError
 
 FIND_KINDS = {"exact", "idPlusOne", "other", "unknownName", "emptyTable", "nullName"}
 

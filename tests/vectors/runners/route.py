@@ -13,7 +13,7 @@ from mqreplay.core.topic_route import (
     topic_publish_info,
     topic_subscribe_info,
 )
-from mqreplay.errors import RocketMQError
+from mqreplay.words.errors import RocketMQError
 
 NOW = 1_700_000_000_000
 TOPICS = ("T1", "T2", "T3")

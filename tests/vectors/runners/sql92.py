@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from mqreplay.core.sql92 import compile_sql92, evaluate
-from mqreplay.errors import MQFilterError, RocketMQError
+from mqreplay.words.errors import MQFilterError, RocketMQError
 
 SHOWN = 200  # the vectors keep this much of a compile error
 

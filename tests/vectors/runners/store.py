@@ -8,7 +8,7 @@ from mqreplay.core import slave_suggestion as rules
 from mqreplay.core.consume_queue import CommitLog, ConsumeQueue, CqUnit, StoreConfig
 from mqreplay.core.get_message import NO_MATCHED_MESSAGE, MessageFilter, can_continue_at, get_message
 from mqreplay.core.java import string_hash, trim
-from mqreplay.errors import RocketMQError
+from mqreplay.words.errors import RocketMQError
 
 
 def batch_full(case: dict[str, Any], version: str = "4.9.7") -> dict[str, Any]:

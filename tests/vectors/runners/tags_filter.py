@@ -6,7 +6,7 @@ from typing import Any
 
 from mqreplay.core import tags_filter as rules
 from mqreplay.core.java import utf16_key
-from mqreplay.errors import RocketMQError
+from mqreplay.words.errors import RocketMQError
 
 # The tags that every subscription was tried with.
 TRIED = [

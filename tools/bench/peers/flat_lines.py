@@ -8,7 +8,7 @@ from pathlib import Path
 
 import polars as pl
 
-from mqreplay.decode import message_logs, offset_commits
+from mqreplay.decode.kinds import KINDS
 
 from .delta import Written, hex_strings, write_frame
 from .pull_lines import digests_of, gunzip
@@ -34,11 +34,8 @@ class FlatKind:
         return [name for name, kind in self.columns.items() if kind == "timestamp_ms"]
 
 
-FLAT = {
-    "offset_commits": FlatKind("silver.offset_commit", offset_commits.COLUMNS),
-    "consume_log": FlatKind("silver.consume", message_logs.CONSUME_COLUMNS),
-    "produce_log": FlatKind("silver.produce", message_logs.PRODUCE_COLUMNS),
-}
+STEMS = ("offset_commits", "consume_log", "produce_log")
+FLAT = {stem: FlatKind(KINDS[stem].table, dict(KINDS[stem].columns)) for stem in STEMS}
 
 
 def read_flat(stem: str, path: Path, cluster: str, out: Path) -> tuple[Written, int]:

@@ -21,7 +21,7 @@ from mqreplay.core.allocation import allocate
 from mqreplay.core.message_queue import MessageQueue
 from mqreplay.decode.lock_requests import decode_lock_request
 from mqreplay.decode.server_requests import decode_server_request
-from mqreplay.errors import RocketMQError
+from mqreplay.words.errors import RocketMQError
 
 from .delta import Written, constant, days, hex_strings, instants, write_file
 from .pull_lines import gunzip

@@ -7,9 +7,8 @@ from collections.abc import Callable, Sized
 from pathlib import Path
 
 from mqreplay.cli.doctor.kind import LMQ_OFFSETS
-from mqreplay.cli.doctor.on_load import BAK, MOST_BYTES, Start, broker_starts, holding
-from mqreplay.cli.doctor.place import place_of
-from mqreplay.cli.doctor.verdict import Verdict, error_facts, plain
+from mqreplay.cli.doctor.on_load import BAK, VERSIONS, holding, start_from_bak, start_from_file
+from mqreplay.cli.doctor.verdict import Verdict, error_facts, place_of, plain
 from mqreplay.decode.brokers import decode_brokers
 from mqreplay.decode.client_offsets import decode_client_offsets
 from mqreplay.decode.consumer_offset import (
@@ -27,8 +26,8 @@ from mqreplay.decode.pop_order import decode_pop_order
 from mqreplay.decode.subscription_group import decode_subscription_group
 from mqreplay.decode.text import MARK_BYTES, MAX_BYTES
 from mqreplay.decode.topics import decode_topics
-from mqreplay.errors import DecodeError
-from mqreplay.quantity import counted
+from mqreplay.words.errors import DecodeError
+from mqreplay.words.quantity import counted
 
 Facts = dict[str, object]
 STRANGE = 3  # named keys; others are counted
@@ -152,31 +151,11 @@ def _say_bak(bak: bytes, verdict: Verdict) -> bool:
 
 
 def _say_broker(file: bytes | None, bak: bytes | None, verdict: Verdict) -> None:
-    if max(len(file or b""), len(bak or b"")) > MOST_BYTES:
-        verdict.say("broker", f"not tried: there are more than {MOST_BYTES // 2**20} MiB")
-        return
-    starts = broker_starts(file, bak)
-    verdict.facts["broker"] = {version: start.as_dict() for version, start in starts.items()}
-    versions_by_words: dict[str, list[str]] = {}
-    for version, start in starts.items():
-        words = start.in_words_of_bak if file is None else start.in_words + _half(start, bak)
-        versions_by_words.setdefault(words, []).append(version)
-    for words, versions in versions_by_words.items():
-        verdict.say("broker", f"{' and '.join(versions)}: {words}")
-
-
-def _half(start: Start, bak: bytes | None) -> str:
-    """Return which queues of a complete .bak are missing in the table that a broker reads from a broken file."""
-    if bak is None or start.refusal is not None:
-        return ""
-    try:
-        got = decode_consumer_offset(bak)
-    except DecodeError:
-        return ""
-    lacking = sum(
-        1 for key, queue_id in zip(got.key, got.queue_id, strict=True) if queue_id not in start.table.get(key, ())
-    )
-    return f"; {counted(lacking, 'queue')} of the .bak not among them" if lacking else ""
+    start = start_from_bak(bak or b"") if file is None else start_from_file(file, bak)
+    facts = start._asdict()
+    words = facts.pop("words")
+    verdict.facts["broker"] = dict.fromkeys(VERSIONS, facts)
+    verdict.say("broker", f"{' and '.join(VERSIONS)}: {words}")
 
 
 def _say_loader(data: bytes, bak: bytes | None, verdict: Verdict) -> None:

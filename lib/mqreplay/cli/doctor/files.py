@@ -13,13 +13,12 @@ from mqreplay.cli.doctor.imported_file import examine_imported_file
 from mqreplay.cli.doctor.kind import HEAD, kind_of
 from mqreplay.cli.doctor.line_file import examine_line_file
 from mqreplay.cli.doctor.on_load import BAK
-from mqreplay.cli.doctor.place import spelled
-from mqreplay.cli.doctor.verdict import Verdict
-from mqreplay.errors import InputError, InputErrors
+from mqreplay.cli.doctor.verdict import Verdict, spelled
 from mqreplay.lake.files import files_of, is_remote
-from mqreplay.printable import json_text
-from mqreplay.quantity import counted
-from mqreplay.record.own_files import open_own
+from mqreplay.recorder.durable import open_own
+from mqreplay.words.errors import InputError, InputErrors
+from mqreplay.words.printable import json_text
+from mqreplay.words.quantity import counted
 
 SHOWN = 5  # status of files that cannot be examined
 

@@ -6,11 +6,11 @@ import re
 from typing import NamedTuple
 
 from mqreplay.decode.consumer_offset import LMQ_FILE_NAME
-from mqreplay.decode.encodings import text_of_bytes
 from mqreplay.decode.kinds import KINDS
-from mqreplay.errors import InputError
+from mqreplay.decode.recording.files import POLLED, classify
+from mqreplay.decode.text import text_of_bytes
 from mqreplay.ingest.recording import NOT_READ
-from mqreplay.recording_files import POLLED, classify
+from mqreplay.words.errors import InputError
 
 HEAD = 65_536  # bytes that are read; the table of a file is near its beginning
 LINES = "jsonl"

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections import Counter
 
 from mqreplay.cli.doctor.kind import POLLED_OFFSETS
-from mqreplay.cli.doctor.place import Place, place_of
-from mqreplay.cli.doctor.verdict import Verdict
+from mqreplay.cli.doctor.verdict import Place, Verdict, place_of
 from mqreplay.decode.jsonl import read_object
 from mqreplay.decode.kinds import KINDS
 from mqreplay.decode.polled_offsets import decode_polled_offsets
-from mqreplay.errors import DecodeError
-from mqreplay.ingest.lines import KEPT, Decoder, LineReader, Refusals, Refused
-from mqreplay.quantity import counted
+from mqreplay.ingest.lines import KEPT_OF_LINE, Decoder, LineReader, Refusals, Refused
+from mqreplay.words.errors import DecodeError
+from mqreplay.words.quantity import counted
 
 SHOWN = 5  # bad lines; all are counted
 
@@ -76,7 +75,7 @@ def _say_line(refused: Refused, decode: Decoder, verdict: Verdict) -> dict[str, 
 
 
 def _place_in(refused: Refused, decode: Decoder) -> Place | None:
-    if not refused.content or len(refused.content) >= KEPT:
+    if not refused.content or len(refused.content) >= KEPT_OF_LINE:
         return None  # its end was not kept, so it would seem torn
     try:
         decode(refused.content)

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import TextIO
 
 from mqreplay.engines.choice import INSTALL_SPARK, missing_for_spark
-from mqreplay.printable import json_text, printable
 from mqreplay.settings import Settings
+from mqreplay.words.printable import json_text, printable
 
 Check = tuple[bool, str, str]
 LEAST_JAVA = 17

@@ -1,60 +1,45 @@
-"""A broker's start from consumerOffset.json and its .bak, by ConfigManager#load and fastjson."""
+"""A broker's start from a broken consumerOffset.json and its .bak, by ConfigManager#load and the strict reader.
+
+fastjson refuses each text that is cut short. It reads some other texts that the strict reader refuses, so a broker's
+start from these is undetermined.
+"""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-from mqreplay.core.consumer_offset_manager import OffsetTable, load
-from mqreplay.core.fastjson.consumer_offset import decode_consumer_offset
-from mqreplay.core.version import BROKER_4
-from mqreplay.errors import RocketMQError
-from mqreplay.quantity import counted
+from mqreplay.decode.consumer_offset import decode_consumer_offset
+from mqreplay.words.errors import DecodeError
+from mqreplay.words.quantity import counted
 
-VERSIONS = {"4.9": BROKER_4, "5.3": "5.3.3"}
-MOST_BYTES = 32 * 1024 * 1024  # read token by token like fastjson: about 3 MB per second
-LONGEST_REASON = 160  # characters
 BAK = ".bak"
+VERSIONS = ("4.9", "5.3")  # they do the same with a file that the strict reader accepts, or that is cut short
+TORN = "torn"  # the code of a text that is cut short
+WITHOUT_OFFSETS = "starts without offsets"
+DOES_NOT_START = "does not start"
 
 
 class Start(NamedTuple):
-    """The start of a broker: its source (file, .bak or none), the refusal of the file, and the offsets.
+    """A broker's start from an incomplete file or a .bak alone, as text and as values for JSON.
 
-    ``refusal`` is None if it reads the file or has none; ``table`` is topic@group -> queue id -> offset in messages,
-    empty if it does not start.
+    ``starts`` and ``source`` (.bak, no .bak or an empty .bak) are None if they are undetermined; ``entries`` and
+    ``keys`` count its table of offsets.
     """
 
-    starts: bool
-    source: str
-    refusal: str | None
-    table: OffsetTable
+    words: str
+    starts: bool | None
+    source: str | None = None
+    refusal: str | None = None
+    entries: int = 0
+    keys: int = 0
 
-    @property
-    def in_words(self) -> str:
-        """Return the text for the terminal, after the names of the versions."""
-        if self.refusal is None:
-            return f"reads it all the same: {self._read}"
-        if not self.starts:
-            return f"{self.refusal}, refuses the .bak too, and does not start"
-        if self.source == BAK:
-            return f"{self.refusal}, and takes the .bak: {self._read}"
-        return f"{self.refusal}, finds {self.source}, and starts without offsets: groups begin by consumeFromWhere"
 
-    @property
-    def in_words_of_bak(self) -> str:
-        """Return the same if only a .bak was examined."""
-        if not self.starts:
-            return "when it needs this .bak, it refuses it and does not start"
-        read = f"reads it all the same: {self._read}" if self.source == BAK else "starts without offsets"
-        return f"when it needs this .bak, it {read}"
+class _Text(NamedTuple):
+    """The strict reader's code, None for a complete text, and the size of its table."""
 
-    @property
-    def _read(self) -> str:
-        return holding(sum(map(len, self.table.values())), len(self.table))
-
-    def as_dict(self) -> dict[str, object]:
-        """Return the values for JSON: counts instead of the table."""
-        counts = {"entries": sum(map(len, self.table.values())), "keys": len(self.table)}
-        return {"starts": self.starts, "source": self.source, "refusal": self.refusal, **counts}
+    code: str | None
+    entries: int = 0
+    keys: int = 0
 
 
 def holding(queues: int, keys: int) -> str:
@@ -66,35 +51,47 @@ def holding(queues: int, keys: int) -> str:
     return f"{counted(queues, 'queue')} of {counted(keys, 'key')} topic@group"
 
 
-def broker_starts(file: bytes | None, bak: bytes | None) -> dict[str, Start]:
-    """Return the start of a broker by version line, from these bytes (None: no file).
+def start_from_file(file: bytes, bak: bytes | None) -> Start:
+    """Return the start from a file that the strict reader refuses, and its .bak (None: there is none).
 
-    >>> found = broker_starts(b'{"offsetTable":{"T@g":{0:5', b'{"offsetTable":{"T@g":{0:4}}}')["4.9"]
-    >>> found.source, found.table
-    ('.bak', {'T@g': {0: 4}})
+    >>> start_from_file(b'{"offsetTable":{"T@g":{0:5', b'{"offsetTable":{"T@g":{0:4}}}').words
+    'refuses it, and takes the .bak: 1 queue of 1 key topic@group'
     """
-    text, bak_text = _text(file), _text(bak)
-    return {name: _start(text, bak_text, version) for name, version in VERSIONS.items()}
+    code = _read(file).code
+    start = _from_bak(bak)
+    if code == TORN:
+        return start._replace(words=f"refuses it, and {start.words}", refusal="refuses it")
+    if not file:
+        return start._replace(words=f"finds nothing in it, and {start.words}", refusal="finds nothing in it")
+    return Start(f"undetermined; if it refuses it, it {start.words}", None)
 
 
-def _text(data: bytes | None) -> str | None:
-    # As Java's new String(bytes, UTF_8): invalid bytes become U+FFFD, and nothing is refused.
-    return None if data is None else data.decode("utf-8", "replace")
+def start_from_bak(bak: bytes) -> Start:
+    """Return the start from a .bak that the strict reader refuses, if the file beside it cannot be read either."""
+    words = f"undetermined; if it needs this .bak and refuses it, it {DOES_NOT_START}"
+    if not bak:
+        words = f"when it needs this .bak, it {WITHOUT_OFFSETS}"
+    elif _read(bak).code == TORN:
+        words = f"when it needs this .bak, it refuses it and {DOES_NOT_START}"
+    return _from_bak(bak)._replace(words=words)
 
 
-def _start(file: str | None, bak: str | None, version: str) -> Start:
-    def decode(text: str) -> OffsetTable | None:
-        decoded = decode_consumer_offset(text, version)
-        return decoded.offset_table if decoded else None
+def _from_bak(bak: bytes | None) -> Start:
+    if not bak:
+        source = "no .bak" if bak is None else "an empty .bak"
+        return Start(f"finds {source}, and {WITHOUT_OFFSETS}: groups begin by consumeFromWhere", True, source)
+    text = _read(bak)
+    if text.code is None:
+        words = f"takes the .bak: {holding(text.entries, text.keys)}"
+        return Start(words, True, BAK, entries=text.entries, keys=text.keys)
+    if text.code == TORN:
+        return Start(f"{DOES_NOT_START}, because it refuses the .bak too", False, BAK)
+    return Start(f"{DOES_NOT_START} if it refuses the .bak too", None)
 
-    refusal = "finds nothing in it" if file == "" else None
-    if file:
-        try:
-            decode(file)
-        except RocketMQError as error:
-            # fastjson sometimes quotes the whole text from the second line on.
-            refusal = f"refuses it ({str(error).splitlines()[0][:LONGEST_REASON]})"
-    ok, table = load(file, bak, decode)
-    if file and refusal is None:
-        return Start(ok, "file", None, table)
-    return Start(ok, BAK if bak else "no .bak" if bak is None else "an empty .bak", refusal, table)
+
+def _read(data: bytes) -> _Text:
+    try:
+        offsets = decode_consumer_offset(data)
+    except DecodeError as error:
+        return _Text(error.code)
+    return _Text(None, len(offsets), len(set(offsets.key)))

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import groupby
+from typing import NamedTuple
 
-from mqreplay.cli.doctor.place import Place, spelled
 from mqreplay.decode.text import TAKE_BAK
-from mqreplay.errors import DecodeError
+from mqreplay.words.errors import DecodeError
+
+AROUND = 40  # characters shown on each side
+MOST_BYTES = 4 * AROUND + 4  # largest bytes of these characters, and one more at the border
+REPEATS = 3  # repeats of an invisible character; more are counted
+NAMES = {"\n": "LF", "\r": "CR", "\t": "TAB"}
 
 
 @dataclass
@@ -49,3 +55,68 @@ def plain(error: DecodeError) -> str:
     'cut short'
     """
     return error.detail.removesuffix(TAKE_BAK)
+
+
+class Place(NamedTuple):
+    """``byte`` and ``character`` count from 0 in the file, ``line`` and ``column`` (in characters) from 1."""
+
+    byte: int
+    character: int
+    line: int
+    column: int
+    before: str
+    after: str
+
+    @property
+    def shown(self) -> str:
+        """Return the text around it on one line, with a triangle right before the place."""
+        return f"{self.before} ▶ {self.after}".strip()
+
+
+def place_of(data: bytes, byte: int) -> Place:
+    """Return the place of a byte (from 0; past the end is the end) in a file's bytes.
+
+    >>> place_of(b'{\\n "a":\\x00', 6)
+    Place(byte=6, character=6, line=2, column=5, before='{⟨LF⟩ "a"', after=':⟨U+0000⟩ ⟨end⟩')
+    """
+    byte = min(byte, len(data))
+    past = _text(data[:byte])
+    begins = byte <= MOST_BYTES and len(past) <= AROUND
+    rest = _text(data[byte : byte + MOST_BYTES])
+    ends = byte + MOST_BYTES >= len(data) and len(rest) <= AROUND
+    return Place(
+        byte,
+        len(past),
+        past.count("\n") + 1,
+        len(past) - (past.rfind("\n") + 1) + 1,
+        ("" if begins else "…") + spelled(past[-AROUND:]),
+        spelled(rest[:AROUND]) + ((" ⟨end⟩" if rest else "⟨end⟩") if ends else "…"),
+    )
+
+
+def _text(data: bytes) -> str:
+    return data.decode("utf-8", "surrogateescape")
+
+
+def spelled(text: str) -> str:
+    """Return the text with invisible characters spelled out and their runs counted; invalid UTF-8 in hex.
+
+    >>> spelled("a\\tb\\u00a0" + "\\x00" * 9), spelled(b"\\xff".decode("utf-8", "surrogateescape"))
+    ('a⟨TAB⟩b⟨U+00A0⟩⟨U+0000 × 9⟩', '⟨0xff⟩')
+    """
+    parts = []
+    for character, group in groupby(text):
+        times = len(list(group))
+        if character.isprintable():
+            parts.append(character * times)
+        elif times > REPEATS:
+            parts.append(f"⟨{_name(character)} × {times}⟩")
+        else:
+            parts.append(f"⟨{_name(character)}⟩" * times)
+    return "".join(parts)
+
+
+def _name(character: str) -> str:
+    if "\udc80" <= character <= "\udcff":  # as surrogateescape keeps a stray byte
+        return f"0x{ord(character) - 0xDC00:02x}"
+    return NAMES.get(character) or f"U+{ord(character):04X}"

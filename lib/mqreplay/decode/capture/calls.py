@@ -19,7 +19,7 @@ from mqreplay.decode.capture.packets import Segment
 from mqreplay.decode.capture.streams import Piece, Stream
 
 MOST_CONNECTIONS: Final = 20_000  # open connections; a broker has some thousands
-MOST_BYTES: Final = 64 * 1024 * 1024  # bytes of waiting segments and unfinished commands
+MOST_WAITING_BYTES: Final = 64 * 1024 * 1024  # bytes of waiting segments and unfinished commands
 MOST_REQUEST_BYTES: Final = 64 * 1024 * 1024  # bytes of open requests
 # Twice the longest life of a segment (RFC 9293, 3.4.2): until then, ports are not used again.
 LATE_US: Final = 240 * 10**6
@@ -61,7 +61,7 @@ class Side:
 class Connection:
     """A connection with its open requests. ``waiting_bytes`` is their memory."""
 
-    __slots__ = ("_waiting", "ended", "ends", "number", "sides", "waiting_bytes")
+    __slots__ = ("_waiting", "counted", "ended", "ends", "number", "sides", "waiting_bytes")
 
     def __init__(self, number: int, ends: tuple[str, str]) -> None:
         """Take ``number``, which distinguishes connections, also with the same ports."""
@@ -69,6 +69,7 @@ class Connection:
         self.sides: dict[str, Side] = {}
         self.ended: dict[str, None] = {}  # the ends that closed it, in order
         self.waiting_bytes = 0
+        self.counted = 0, 0  # held and waiting_bytes, as Calls counted them last
         self._waiting: dict[tuple[str, int], tuple[str, Command]] = {}  # by asker and opaque
 
     @property
@@ -209,10 +210,12 @@ class Calls:
                 connection = self._going[ends] = Connection(self.connections, ends)
             else:
                 self._going.move_to_end(ends)
+                if not (segment.length or segment.begins or segment.ends):  # an acknowledgement: half of all packets
+                    continue
             yield from self._counted(connection, connection.take(segment))
             if len(connection.ended) == 2:
                 yield from self._end(connection)
-            if self._held > MOST_BYTES:
+            if self._held > MOST_WAITING_BYTES:
                 yield from self._give_up_bytes()
             if self._waiting > MOST_REQUEST_BYTES:
                 yield from self._give_up_requests()
@@ -220,10 +223,11 @@ class Calls:
             yield from self._end(connection)
 
     def _counted(self, connection: Connection, calls: Iterable[Call]) -> Iterator[Call]:
-        held, waiting = connection.held, connection.waiting_bytes
         yield from calls
-        self._held += connection.held - held
-        self._waiting += connection.waiting_bytes - waiting
+        held, waiting = connection.counted
+        connection.counted = connection.held, connection.waiting_bytes
+        self._held += connection.counted[0] - held
+        self._waiting += connection.counted[1] - waiting
 
     def _is_late(self, ends: tuple[str, str], segment: Segment) -> bool:
         """Return whether a connection that has ended had the segment."""
@@ -244,7 +248,7 @@ class Calls:
     def _give_up_bytes(self) -> Iterator[Call]:
         """Drop half of the waiting bytes, from the connections that hold the most."""
         for connection in sorted(self._going.values(), key=lambda one: -one.held):
-            if self._held <= MOST_BYTES // 2:
+            if self._held <= MOST_WAITING_BYTES // 2:
                 return
             before = connection.cut
             yield from self._counted(connection, connection.give_up_bytes())

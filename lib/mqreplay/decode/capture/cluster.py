@@ -15,7 +15,7 @@ from mqreplay.decode.brokers import LONGEST_CLUSTER
 from mqreplay.decode.capture import codes
 from mqreplay.decode.capture.calls import Call
 from mqreplay.decode.fields import object_of, text_field
-from mqreplay.errors import DecodeError
+from mqreplay.words.errors import DecodeError
 
 MOST_CLUSTERS: Final = 1_000
 MOST_SERVERS: Final = 1_000

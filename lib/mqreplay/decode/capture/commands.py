@@ -12,7 +12,7 @@ from typing import Final
 
 from mqreplay.decode.capture.headers import LEAST_HEADER, ROCKETMQ, read_header
 from mqreplay.decode.capture.streams import Piece
-from mqreplay.errors import DecodeError
+from mqreplay.words.errors import DecodeError
 
 FRAME_MAX_LENGTH: Final = 16 * 1024 * 1024
 _BEFORE: Final = 8  # bytes before the header: the frame's length, and the header's with its type

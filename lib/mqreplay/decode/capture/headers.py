@@ -6,9 +6,9 @@ import struct
 from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
 
-from mqreplay.decode.fields import INT_MAX, INT_MIN
+from mqreplay.core.java import INT_MAX, INT_MIN
 from mqreplay.decode.jsonl import read_object
-from mqreplay.errors import DecodeError
+from mqreplay.words.errors import DecodeError
 
 JSON, ROCKETMQ = 0, 1  # SerializeType
 # LanguageCode, in order of its numbers.
@@ -80,3 +80,18 @@ def _text(data: bytes, at: int, size: str) -> tuple[str, int]:
 
 
 _READERS: Final[Mapping[int, Callable[[bytes], Header]]] = {JSON: _of_json, ROCKETMQ: _of_rocketmq}
+
+
+def numbers_of(ext: Mapping[str, str], names: Mapping[str, str]) -> dict[str, object]:
+    """Return numbers of a header by our names; ``names`` maps RocketMQ's names to ours.
+
+    A text that is not a number is kept: the decoder of the kind refuses it with a reason.
+
+    >>> numbers_of({"queueId": "3", "offset": "x", "other": "1"}, {"queueId": "queue_id", "offset": "offset"})
+    {'queue_id': 3, 'offset': 'x'}
+    """
+    return {ours: _number(ext[theirs]) for theirs, ours in names.items() if theirs in ext}
+
+
+def _number(text: str) -> int | str:
+    return int(text) if text.removeprefix("-").isdecimal() and len(text) <= 20 else text

@@ -12,10 +12,9 @@ from mqreplay.decode.body import body_of
 from mqreplay.decode.capture import codes
 from mqreplay.decode.capture.calls import Call
 from mqreplay.decode.capture.commands import Command
-from mqreplay.decode.capture.header_fields import numbers_of
-from mqreplay.decode.capture.messages import messages_of
+from mqreplay.decode.capture.headers import numbers_of
+from mqreplay.decode.capture.messages import messages_of, pop_messages_of
 from mqreplay.decode.capture.names import Names
-from mqreplay.decode.capture.pop_messages import pop_messages_of
 from mqreplay.decode.capture.sends import batch_of, send_fields, stored_fields
 from mqreplay.decode.fields import object_of, wrong_type
 

@@ -1,13 +1,21 @@
-"""The messages in a pull's answer: number, first and last position. Source: MessageDecoder#decode."""
+"""The messages in an answer of a pull or of POP. Source: MessageDecoder#decode.
+
+Of a pull: their number, first and last position. Those of POP distinguish a revived message from a new one.
+"""
 
 from __future__ import annotations
 
 import struct
 from typing import Final
 
+from mqreplay.core.pop_receipt import split_extra_info, topic_type
+
 # total size, magic, body CRC, queue id, flag, queue offset, commit log offset, system flag, bornTimestamp
 _HEAD: Final = struct.Struct(">iIiiiqqiq")
-_MAGIC: Final = (0xDAA320A7, 0xDAA320AB)  # MessageVersion V1 and V2
+_V1, _V2 = 0xDAA320A7, 0xDAA320AB  # MessageVersion
+_MAGIC: Final = (_V1, _V2)
+_BORN_HOST_V6, _STORE_HOST_V6 = 1 << 4, 1 << 5  # MessageSysFlag
+_RETRY_FIELD: Final = 4  # of POP_CK
 NOTHING: Final = {"msg_count": 0}
 
 
@@ -38,3 +46,49 @@ def messages_of(body: bytes, whole: bool) -> dict[str, int | None]:
             "last_store_size": last[0],
         }
     return known
+
+
+def pop_messages_of(body: bytes) -> list[dict[str, object]]:
+    """Return the messages of a body, up to the first incomplete one.
+
+    Each has its queue, offset (messages), mark of its topic, id, times consumed before, time of storing (epoch ms).
+    A broker gives a message of a retry topic its own topic again, and then POP_CK has the mark.
+    """
+    at, messages = 0, list[dict[str, object]]()
+    while at + _HEAD.size <= len(body):
+        size = struct.unpack_from(">i", body, at)[0]
+        if size < _HEAD.size or at + size > len(body):
+            break
+        try:
+            messages.append(_message(body[at : at + size]))
+        except (struct.error, UnicodeDecodeError, IndexError, ValueError):
+            break
+        at += size
+    return messages
+
+
+def _message(data: bytes) -> dict[str, object]:
+    _, magic, _, queue_id, _, queue_offset, _, flags, _ = _HEAD.unpack_from(data)
+    if magic not in _MAGIC:
+        raise ValueError("not a message")
+    at = _HEAD.size + (20 if flags & _BORN_HOST_V6 else 8)
+    (store_ts,) = struct.unpack_from(">q", data, at)
+    at += 8 + (20 if flags & _STORE_HOST_V6 else 8)
+    reconsume_times, _, length = struct.unpack_from(">iqi", data, at)
+    at += 16 + length
+    length = struct.unpack_from(">H", data, at)[0] if magic == _V2 else data[at]
+    at += 2 if magic == _V2 else 1
+    topic = data[at : at + length].decode()
+    at += length
+    (length,) = struct.unpack_from(">H", data, at)
+    text = data[at + 2 : at + 2 + length].decode()
+    properties = dict(entry.split("\x01", 1) for entry in text.split("\x02") if "\x01" in entry)
+    receipt = split_extra_info(properties.get("POP_CK", ""))
+    return {
+        "queue_id": queue_id,
+        "queue_offset": queue_offset,
+        "topic_type": receipt[_RETRY_FIELD] if len(receipt) > _RETRY_FIELD else topic_type(topic),
+        "msg_id": properties.get("UNIQ_KEY"),
+        "reconsume_times": reconsume_times,
+        "store_ts": store_ts,
+    }

@@ -16,7 +16,7 @@ from mqreplay.decode.body import body_of, broker_addrs_of, items_of
 from mqreplay.decode.capture import codes
 from mqreplay.decode.capture.calls import Call
 from mqreplay.decode.fields import object_of, text_field
-from mqreplay.errors import DecodeError
+from mqreplay.words.errors import DecodeError
 
 # fastjson sorts the fields of an object: the id comes first, also of a body that tcpdump cut.
 _CLIENT_ID: Final = re.compile(rb'"client(?:ID|Id)":"((?:[^"\\]|\\["\\/]){0,1024}+)"')
@@ -24,7 +24,7 @@ _BROKER_ID: Final = re.compile(r"[0-9]{1,19}")
 _VIP_BEHIND: Final = 2  # the port of the VIP channel is the listening port less two
 # A capture of a large cluster has some thousands of each; more are not named.
 MOST_NAMED: Final = 100_000
-LONGEST_NAME: Final = 1024
+LONGEST_CAPTURED_NAME: Final = 1024
 MOST_IDS: Final = 1000  # ids of one address, one after the other
 _SEVERAL: Final = ""
 Key = TypeVar("Key")
@@ -114,7 +114,7 @@ def _enter_only(table: dict[Key, str], key: Key, name: str) -> None:
 
 def _enter(table: dict[Key, Named], key: Key, named: Named, length: int) -> None:
     """Put a name into a table if it has room or already has the key."""
-    if length <= LONGEST_NAME and (key in table or len(table) < MOST_NAMED):
+    if length <= LONGEST_CAPTURED_NAME and (key in table or len(table) < MOST_NAMED):
         table[key] = named
 
 

@@ -8,10 +8,11 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from ipaddress import ip_address
 from typing import BinaryIO, Final
 
-from mqreplay.errors import DecodeError
+from mqreplay.words.errors import DecodeError
 
 _PCAP: Final = {  # magic: (byte order, ticks a second)
     b"\xd4\xc3\xb2\xa1": ("<", 10**6),
@@ -181,6 +182,7 @@ def _segment(ts_us: int, ip: bytes, length: int) -> Segment | None:
     )
 
 
+@lru_cache(maxsize=65_536)  # a capture has few, in millions of packets
 def _endpoint(host: bytes, port: int) -> str:
     # In the form of RocketMQ's RemotingHelper; IPv6 addresses have no brackets either.
     return f"{ip_address(host)}:{port}"

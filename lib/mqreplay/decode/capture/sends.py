@@ -10,10 +10,10 @@ import struct
 from collections.abc import Mapping
 from typing import Final
 
-from mqreplay.decode.capture.header_fields import numbers_of
+from mqreplay.decode.capture.headers import numbers_of
 
 # SendMessageRequestHeaderV2, by the names of SendMessageRequestHeader.
-SHORT: Final = {
+FULL_NAMES: Final = {
     "a": "producerGroup",
     "b": "topic",
     "e": "queueId",
@@ -48,7 +48,7 @@ def send_fields(header: Mapping[str, str], *, is_batch: bool = False) -> Fields:
     >>> [sent.get(name) for name in ("producer_group", "topic", "queue_id", "msg_id", "is_delayed")]
     ['p', 't', None, 'K7', True]
     """
-    ext = {SHORT.get(name, name): value for name, value in header.items()}
+    ext = {FULL_NAMES.get(name, name): value for name, value in header.items()}
     properties = properties_of(ext.get("properties", ""))
     fields = numbers_of(ext, NUMBERS) | {"producer_group": ext.get("producerGroup"), "topic": ext.get("topic")}
     if str(fields.get("queue_id", "")).startswith("-"):  # the broker chooses a queue

@@ -1,19 +1,11 @@
-"""Typed facts of lines in broker.log."""
+"""Typed facts of lines in broker.log, lock.log and stats.log."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
-
-class Channel(NamedTuple):
-    """A client's connection: its address, and the time of its last heartbeat (epoch ms by the broker's clock).
-
-    A connection through a proxy has its text instead of the address.
-    """
-
-    client_id: str
-    client_addr: str
-    heard_ms: int
+from mqreplay.decode.logs.java_text import Channel
+from mqreplay.decode.message_queue import MessageQueue
 
 
 class Joined(NamedTuple):
@@ -45,6 +37,19 @@ class Vanished(NamedTuple):
     group: str
     client_addr: str
     channel: Channel | None
+
+
+class SubscriptionChanged(NamedTuple):
+    """A heartbeat changed what the broker keeps for a topic of a group; None: the group did, or does, not subscribe."""
+
+    group: str
+    old: dict[str, object] | None
+    new: dict[str, object] | None
+
+    @property
+    def topic(self) -> str:
+        """Return the topic."""
+        return str((self.old or self.new or {})["topic"])
 
 
 class CommittedLess(NamedTuple):
@@ -121,6 +126,55 @@ class Stopped(NamedTuple):
     """The broker unregistered at a name server: it was shut down normally."""
 
 
+class StartFailed(NamedTuple):
+    """The process of a broker could not be initialized; ``cause`` is the exception below the line."""
+
+    cause: str | None = None
+
+
+class TermBegun(NamedTuple):
+    """A node of DLedger got a role in a term: LEADER, FOLLOWER or CANDIDATE; ``previous`` is its role in the store."""
+
+    term: int
+    role: str
+    previous: str
+
+
+class RoleBegun(NamedTuple):
+    """A broker begins to be a master or slave; ``epoch`` and the master are known where a controller chose it."""
+
+    role: Literal["master", "slave"]
+    broker_name: str
+    broker_id: int | None = None
+    broker_addr: str | None = None
+    master_id: int | None = None
+    master_addr: str | None = None
+    epoch: int | None = None
+
+
+class RoleTaken(NamedTuple):
+    """A broker registered with its new role: SYNC_MASTER, ASYNC_MASTER or SLAVE. The line does not name the broker."""
+
+    role: str
+    broker_addr: str
+    epoch: int
+    broker_id: int | None = None
+    master_id: int | None = None
+    master_addr: str | None = None
+
+
+class TopicCreated(NamedTuple):
+    """The broker created a topic: on a command, on the first send to it, or for a message that was sent back."""
+
+    topic: str
+
+
+class TopicDeleted(NamedTuple):
+    """The broker deleted a topic on a command, with its messages."""
+
+    topic: str
+
+
 class Setting(NamedTuple):
     """A setting that the broker wrote as it started: brokerName, brokerId, brokerIP1, listenPort, brokerClusterName."""
 
@@ -128,19 +182,21 @@ class Setting(NamedTuple):
     value: str
 
 
-Fact = (
-    Joined
-    | Announced
-    | Left
-    | Vanished
-    | CommittedLess
-    | OffsetCorrected
-    | ResetStarted
-    | ResetSent
-    | ResetDone
-    | ResetRefused
-    | Booted
-    | Registered
-    | Stopped
-    | Setting
-)
+class LockLine(NamedTuple):
+    """A lock or unlock request for a queue; ``other`` is the client that holds or held the lock."""
+
+    kind: Literal["granted", "refused", "unlocked"]
+    group: str
+    client_id: str
+    queue: MessageQueue
+    other: str | None
+
+
+class FallBehind(NamedTuple):
+    """The lag at the group's last pull of a queue: bytes (size) or ms (time) behind the log's end."""
+
+    measure: Literal["size", "time"]
+    group: str
+    topic: str
+    queue_id: int
+    value: int

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from mqreplay.decode.logs.exceptions import Thrown
+from mqreplay.decode.logs.java_text import FailedMessage
 from mqreplay.decode.message_queue import MessageQueue
 
 
@@ -166,13 +168,40 @@ class HeartbeatFailed(NamedTuple):
 class SendFailed(NamedTuple):
     """A try of a send failed after ``cost_ms``; all tries of a send share ``invoke_id``.
 
-    ``interrupted``: its thread was interrupted. Else the exception is in the next lines, and a retry may follow.
+    ``interrupted``: its thread was interrupted. Else a retry may follow. ``thrown``: the exception in the next lines.
     """
 
     invoke_id: str
     cost_ms: int
     queue: MessageQueue
     interrupted: bool
+    thrown: Thrown | None = None
+
+
+class ClientThrew(NamedTuple):
+    """A request of a client ended in an exception: of a send after all its tries, of a pull or a message sent back.
+
+    ``thrown``: the exception in the line or in the next lines; the line may name a group, a queue or a topic.
+    """
+
+    request: str
+    group: str | None = None
+    queue: MessageQueue | None = None
+    topic: str | None = None
+    thrown: Thrown | None = None
+
+
+class ListenerFailed(NamedTuple):
+    """A listener of the group did not consume messages of a queue.
+
+    ``error``: the exception and its first frame; None: it returned null, or not OK (``orderly``).
+    """
+
+    group: str
+    queue: MessageQueue
+    messages: list[FailedMessage]
+    error: str | None = None
+    orderly: bool = False
 
 
 class HeartbeatContent(NamedTuple):
@@ -180,27 +209,3 @@ class HeartbeatContent(NamedTuple):
 
     client_id: str
     consumers: list[dict[str, object]]
-
-
-Fact = (
-    Rebalanced
-    | QueueAdded
-    | QueueRemoved
-    | LockFailed
-    | Broadcast
-    | Committed
-    | OffsetIllegal
-    | FlowControlled
-    | ResetInvoked
-    | Suspended
-    | Resumed
-    | ClientCreated
-    | ClientStopped
-    | ConsumerStopped
-    | Unregistered
-    | RouteTaken
-    | HeartbeatSent
-    | HeartbeatFailed
-    | HeartbeatContent
-    | SendFailed
-)

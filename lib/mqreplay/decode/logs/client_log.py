@@ -1,29 +1,22 @@
-"""rocketmq_client.log: rebalances, queues, commits, received requests and failed sends of clients.
-
-Sources: RebalanceImpl, RebalancePushImpl, RemoteBrokerOffsetStore, MQClientInstance, DefaultMQPushConsumerImpl,
-DefaultMQProducerImpl, ClientRemotingProcessor.
-
-The messages of 4.9 and 5.x differ in a few words; both are read.
-"""
+"""rocketmq_client.log: rebalances, queues, commits, received requests and failed sends of clients."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
 from typing import Final
 
-from mqreplay.decode.fields import INT_MAX
+from mqreplay.decode.client_errors import PULL_REQUEST, SEND_BACK_REQUEST, SEND_REQUEST
 from mqreplay.decode.logs.client_facts import (
     Broadcast,
     ClientCreated,
     ClientStopped,
+    ClientThrew,
     Committed,
     ConsumerStopped,
-    Fact,
     FlowControlled,
     HeartbeatContent,
     HeartbeatFailed,
     HeartbeatSent,
+    ListenerFailed,
     LockFailed,
     OffsetIllegal,
     QueueAdded,
@@ -36,233 +29,278 @@ from mqreplay.decode.logs.client_facts import (
     Suspended,
     Unregistered,
 )
-from mqreplay.decode.logs.java_text import NAME, QUEUE, between, consumers_of, long_of, queue_of, queues_of, route_of
-from mqreplay.decode.logs.message_text import matched
-from mqreplay.errors import DecodeError
+from mqreplay.decode.logs.exceptions import Thrown
+from mqreplay.decode.logs.form import Form
+from mqreplay.decode.logs.java_text import between, consumers_of
+from mqreplay.decode.message_queue import MessageQueue
+from mqreplay.words.errors import DecodeError
 
-_FLAGS: Final = re.ASCII | re.DOTALL
-_REBALANCED: Final = re.compile(
-    rf"(?:client )?rebalanced result changed\. allocateMessageQueueStrategyName=({NAME}), group=({NAME}), "
-    rf"topic=({NAME}), "
-    rf"clientId=({NAME}), mqAllSize=(\d{{1,10}}), cidAllSize=(\d{{1,10}}), rebalanceResultSize=(\d{{1,10}}), "
-    r"rebalanceResultSet=(.*)",
-    _FLAGS,
+_REBALANCED: Final = (
+    "rebalanced result changed. allocateMessageQueueStrategyName={strategy}, group={group}, topic={topic}, "
+    "clientId={client_id}, mqAllSize={mq_all_size:int}, cidAllSize={cid_all_size:int}, "
+    "rebalanceResultSize={size:int}, rebalanceResultSet={queues}"
 )
-_MOVE: Final = re.compile(
-    rf"doRebalance, ({NAME}), "
-    rf"(add a new mq|remove unnecessary mq|truncateMessageQueueNotMyTopic remove unnecessary mq), ({QUEUE})",
-    _FLAGS,
+_COMMITTED: Final = "Group: {group} ClientId: {client_id} updateConsumeOffsetToBroker {queue} {offset:long}"
+_ILLEGAL: Final = (
+    "the pull request offset illegal, PullRequest [consumerGroup={group}, messageQueue={queue}, "
+    "nextOffset={queue_offset:long}] PullResult [pullStatus=OFFSET_ILLEGAL, nextBeginOffset={next_begin_offset:long}, "
+    "minOffset={min_offset:long}, maxOffset={max_offset:long}, {:text}"
 )
-_LOCK_FAILED: Final = re.compile(rf"doRebalance, ({NAME}), add a new mq failed, ({QUEUE}), because lock failed", _FLAGS)
-_BROADCAST: Final = re.compile(rf"messageQueueChanged ({NAME}) ({NAME}) (\[.*?\]\]|\[\]) \[", _FLAGS)
-_COMMITTED: Final = re.compile(
-    rf"(?:\[(persist|persistAll)\] )?Group: ({NAME}) ClientId: ({NAME}) "
-    rf"updateConsumeOffsetToBroker ({QUEUE}) (-?\d{{1,19}})",
-    _FLAGS,
+_RANGE: Final = "minOffset={min_offset:positive}, maxOffset={max_offset:positive}"
+_PULL_REQUEST: Final = (
+    "pullRequest=PullRequest [consumerGroup={group}, messageQueue={queue}, nextOffset={:long}], "
+    "flowControlTimes={times:long}"
 )
-_ILLEGAL: Final = re.compile(
-    rf"the pull request offset illegal, PullRequest \[consumerGroup=({NAME}), messageQueue=({QUEUE}), "
-    rf"nextOffset=(-?\d{{1,19}})\] "
-    r"PullResult \[pullStatus=OFFSET_ILLEGAL, nextBeginOffset=(-?\d{1,19}), minOffset=(-?\d{1,19}), "
-    r"maxOffset=(-?\d{1,19}), .*",
-    _FLAGS,
+_CACHE_FULL: Final = (
+    "exceeds the threshold {threshold:int}{? MiB}, so do flow control, "
+    f"{_RANGE}, count={{cached_msgs:positive}}, size={{cached_mib:long}} MiB, {_PULL_REQUEST}"
 )
-_PULL_REQUEST: Final = rf"PullRequest \[consumerGroup=({NAME}), messageQueue=({QUEUE}), nextOffset=-?\d{{1,19}}\]"
-_FULL: Final = re.compile(
-    r"the cached message (count|size) exceeds the threshold (\d{1,10})(?: MiB)?, so do flow control, "
-    rf"minOffset=(\d{{1,19}}), maxOffset=(\d{{1,19}}), count=(\d{{1,19}}), size=(-?\d{{1,19}}) MiB, "
-    rf"pullRequest={_PULL_REQUEST}, flowControlTimes=(-?\d{{1,19}})",
-    _FLAGS,
+_SPAN_WIDE: Final = (
+    f"the queue's messages, span too long, so do flow control, {_RANGE}, maxSpan={{:positive}}, {_PULL_REQUEST}"
 )
-_WIDE: Final = re.compile(
-    r"the queue's messages, span too long, so do flow control, minOffset=(\d{1,19}), maxOffset=(\d{1,19}), "
-    rf"maxSpan=\d{{1,19}}, pullRequest={_PULL_REQUEST}, flowControlTimes=(-?\d{{1,19}})",
-    _FLAGS,
+_HEARTBEAT: Final = "send heart beat to broker[{broker_name} {broker_id:int} {broker_addr}]"
+_LISTENER: Final = "Group: {group} Msgs: {messages} MQ: {queue}"
+_NOT_LATEST: Final = Thrown(
+    "MQBrokerException", code=25, remark="the consumer's subscription not latest", request=PULL_REQUEST
 )
-_RESET: Final = re.compile(
-    rf"invoke reset offset operation from broker\. brokerAddr=({NAME}), topic=({NAME}), group=({NAME}), "
-    rf"timestamp=(-?\d{{1,19}})",
-    _FLAGS,
+_SPRING: Final = ("syncSend", "syncSendOrderly", "asyncSend", "asyncSendOrderly", "sendOneWay", "sendOneWayOrderly")
+_SEND_FAILED: Final = "InvokeID: {invoke_id:digits}, RT: {cost_ms:long}ms, Broker: {queue}"
+
+
+def _rebalanced(size: int, queues: list[MessageQueue], **values: object) -> Rebalanced:
+    if len(queues) != size:
+        raise DecodeError("bad_message", f"it lists {len(queues)} queues but counts {size}: the line is damaged")
+    return Rebalanced(queues=queues, **values)  # type: ignore[arg-type]
+
+
+def _heartbeat_content(text: str) -> HeartbeatContent:
+    return HeartbeatContent(between(text, "clientID=", ", "), consumers_of(text))
+
+
+FORMS: Final = (
+    Form(
+        f"[persistAll] {_COMMITTED}",
+        Committed,
+        "RemoteBrokerOffsetStore#persistAll",
+        constants={"all_queues": True},
+        start="[persist",
+    ),
+    Form(
+        f"[persist] {_COMMITTED}",
+        Committed,
+        "RemoteBrokerOffsetStore#persist",
+        constants={"all_queues": False},
+        start="[persist",
+    ),
+    Form(  # each twelfth round
+        _COMMITTED,
+        Committed,
+        "RemoteBrokerOffsetStore#persistAll",
+        versions="3",
+        constants={"all_queues": True},
+        signs=(" updateConsumeOffsetToBroker ",),
+    ),
+    Form(
+        "doRebalance, {group}, add a new mq, {queue}",
+        QueueAdded,
+        "RebalanceImpl#updateProcessQueueTableInRebalance",
+        signs=(", add a new mq, ",),
+    ),
+    Form(
+        "doRebalance, {group}, remove unnecessary mq, {queue}",
+        QueueRemoved,
+        "RebalanceImpl#updateProcessQueueTableInRebalance",
+        constants={"alone": False},
+        signs=(" remove unnecessary mq, ",),
+    ),
+    Form(
+        "doRebalance, {group}, truncateMessageQueueNotMyTopic remove unnecessary mq, {queue}",
+        QueueRemoved,
+        "RebalanceImpl#truncateMessageQueueNotMyTopic",
+        constants={"alone": True},
+        signs=(" remove unnecessary mq, ",),
+    ),
+    Form(  # its pull expired: the next rebalance takes it again
+        "doRebalance, {group}, remove unnecessary mq, {queue}, because pull is pause, so try to fixed it",
+        QueueRemoved,
+        "RebalanceImpl#updateProcessQueueTableInRebalance",
+        versions="4",
+        constants={"alone": False},
+        signs=None,
+    ),
+    *(
+        Form(
+            f"doRebalance, {{group}}, try remove unnecessary {{?pop }}mq, {{queue}}, because {action} is pause, so try "
+            "to fixed it",
+            None,  # the line without "try" follows if it is removed
+            "RebalanceImpl",
+            versions="5",
+            signs=None,
+        )
+        for action in ("pull", "pop")
+    ),
+    Form(
+        "doRebalance, {group}, add a new mq failed, {queue}, because lock failed",
+        LockFailed,
+        "RebalanceImpl#updateProcessQueueTableInRebalance",
+        signs=None,
+    ),
+    Form(
+        _REBALANCED,
+        _rebalanced,
+        "RebalanceImpl#rebalanceByTopic",
+        prefixes=("", "client "),
+        start="rebalanced result changed",
+    ),
+    Form(
+        "broker rebalanced result changed. allocateMessageQueueStrategyName={:text}",
+        None,
+        "RebalanceImpl#getRebalanceResultFromBroker",
+        versions="5",
+    ),
+    Form("messageQueueChanged exception{:text}", None, "RebalancePullImpl, RebalanceLitePullImpl"),
+    Form("messageQueueChanged {group} {topic} {queues} [{:text}", Broadcast, "RebalanceImpl#rebalanceByTopic"),
+    Form(_ILLEGAL, OffsetIllegal, "DefaultMQPushConsumerImpl#pullMessage", start="the pull request offset illegal, "),
+    *(
+        Form(
+            f"the cached message {measure} {_CACHE_FULL}",
+            FlowControlled,
+            "DefaultMQPushConsumerImpl#pullMessage",
+            constants={"flow_control": measure},
+            start=f"the cached message {measure} exceeds ",
+        )
+        for measure in ("count", "size")
+    ),
+    Form(
+        _SPAN_WIDE,
+        FlowControlled,
+        "DefaultMQPushConsumerImpl#pullMessage",
+        constants={"flow_control": "span", "threshold": None, "cached_msgs": None, "cached_mib": None},
+        start="the queue's messages, span too long, ",
+    ),
+    Form(
+        "invoke reset offset operation from broker. brokerAddr={broker_addr}, topic={topic}, group={group}, "
+        "timestamp={timestamp:long}",
+        ResetInvoked,
+        "ClientRemotingProcessor#resetOffset",
+        start="invoke reset offset operation",
+    ),
+    Form("suspend this consumer, {group}", Suspended, "DefaultMQPushConsumerImpl#suspend"),
+    Form("resume this consumer, {group}", Resumed, "DefaultMQPushConsumerImpl#resume"),
+    Form(
+        "Created a new client Instance, InstanceIndex:{number:int}, ClientID:{client_id}, ClientConfig:{:text}",
+        ClientCreated,
+        "MQClientInstance",
+        start="Created a new client Instance, ",
+    ),
+    Form("the client factory [{client_id}] shutdown OK", ClientStopped, "MQClientInstance#shutdown", signs=None),
+    Form("the consumer [{group}] shutdown OK", ConsumerStopped, "DefaultMQPushConsumerImpl#shutdown", signs=None),
+    Form(
+        "unregister client[Producer: null Consumer: {group}] from broker[{broker_name} {broker_id:int} {broker_addr}] "
+        "success",
+        Unregistered,
+        "MQClientInstance#unregisterClient",
+        start="unregister client[",
+        signs=("[Producer: null ",),
+        end="success",
+    ),
+    *(
+        Form(
+            f"{_HEARTBEAT} {end}",
+            fact,
+            "MQClientInstance#sendHeartbeatToBroker",
+            prefixes=("", "sendHeartbeatToAllBrokerV2 "),
+            end=end,
+        )
+        for end, fact in (("success", HeartbeatSent), ("failed", HeartbeatFailed))
+    ),
+    Form("HeartbeatData [{text}", _heartbeat_content, "HeartbeatData#toString"),
+    Form(
+        "topicRouteTable.put. Topic = {topic}, TopicRouteData[{body:route}]",
+        RouteTaken,
+        "MQClientInstance#updateTopicRouteInfoFromNameServer",
+        start="topicRouteTable.put. ",
+    ),
+    *(
+        Form(
+            f"sendKernelImpl exception, {action}, {_SEND_FAILED}",
+            SendFailed,
+            "DefaultMQProducerImpl#sendDefaultImpl",
+            constants={"interrupted": interrupted},
+            start="sendKernelImpl exception, ",
+        )
+        for action, interrupted in (("resend at once", False), ("throw exception", True))
+    ),
+    *(
+        Form(
+            f"sendKernelImpl exception, {action}, InvokeID: %s, RT: %sms, Broker: %s",
+            ClientThrew,
+            "DefaultMQProducerImpl#sendDefaultImpl",
+            versions="5",
+            constants={"request": SEND_REQUEST},
+            start="sendKernelImpl exception, ",
+            signs=None,
+        )
+        for action in ("resend at once", "throw exception")
+    ),
+    Form(
+        "execute the pull request exception, group={group}, messageQueue={queue}",
+        ClientThrew,
+        "DefaultMQPushConsumerImpl#pullMessage",
+        versions="5",
+        constants={"request": PULL_REQUEST},
+        start="execute the pull request exception",
+        signs=None,
+    ),
+    Form(
+        "execute the pull request exception{:text}",
+        ClientThrew,
+        "DefaultMQPushConsumerImpl#pullMessage",
+        constants={"request": PULL_REQUEST},
+        start="execute the pull request exception",
+        signs=None,
+    ),
+    Form(
+        "the subscription is not latest, group={group}, messageQueue={queue}",
+        ClientThrew,
+        "DefaultMQPushConsumerImpl#pullMessage",
+        versions="5",
+        constants={"request": PULL_REQUEST, "thrown": _NOT_LATEST},
+    ),
+    Form(
+        "sendMessageBack Exception, {group}",
+        ClientThrew,
+        "DefaultMQPushConsumerImpl#sendMessageBack",
+        constants={"request": SEND_BACK_REQUEST},
+    ),
+    Form(
+        "sendMessageBack exception, group: {group} msg: {:text}",
+        ClientThrew,
+        "ConsumeMessageConcurrentlyService#sendMessageBack",
+        constants={"request": SEND_BACK_REQUEST},
+        signs=None,
+    ),
+    *(
+        Form(
+            f"{method} failed. destination:{{topic:destination}}, {{:text}}",
+            ClientThrew,
+            "RocketMQTemplate of rocketmq-spring",
+            constants={"request": SEND_REQUEST},
+            signs=None,
+        )
+        for method in _SPRING
+    ),
+    Form(
+        f"consumeMessage exception: {{error:text}} {_LISTENER}",
+        ListenerFailed,
+        "ConsumeMessageConcurrentlyService, ConsumeMessageOrderlyService",
+        signs=(" Group: ", " MQ: "),
+    ),
+    Form(f"consumeMessage return null, {_LISTENER}", ListenerFailed, "ConsumeMessageConcurrentlyService"),
+    Form(
+        f"consumeMessage Orderly return not OK, {_LISTENER}",
+        ListenerFailed,
+        "ConsumeMessageOrderlyService",
+        constants={"orderly": True},
+    ),
 )
-_SUSPENDED: Final = re.compile(rf"suspend this consumer, ({NAME})", _FLAGS)
-_RESUMED: Final = re.compile(rf"resume this consumer, ({NAME})", _FLAGS)
-_CREATED: Final = re.compile(
-    rf"Created a new client Instance, InstanceIndex:(\d{{1,10}}), ClientID:({NAME}), ClientConfig:.*", _FLAGS
-)
-_STOPPED: Final = re.compile(rf"the client factory \[({NAME})\] shutdown OK", _FLAGS)
-_CONSUMER_STOPPED: Final = re.compile(rf"the consumer \[({NAME})\] shutdown OK", _FLAGS)
-_UNREGISTERED: Final = re.compile(
-    rf"unregister client\[Producer: null Consumer: ({NAME})\] from broker\[({NAME}) (\d{{1,10}}) ({NAME})\] success",
-    _FLAGS,
-)
-_ROUTE: Final = re.compile(
-    rf"topicRouteTable\.put\. Topic = ({NAME}), TopicRouteData\[(TopicRouteData \[.*\])\]", _FLAGS
-)
-_BEAT: Final = re.compile(rf"send heart beat to broker\[({NAME}) (\d{{1,10}}) ({NAME})\] (success|failed)", _FLAGS)
-
-_SEND_FAILED: Final = re.compile(
-    rf"sendKernelImpl exception, (resend at once|throw exception), InvokeID: (-?\d{{1,19}}), RT: (-?\d{{1,19}})ms, "
-    rf"Broker: ({QUEUE})",
-    _FLAGS,
-)
-
-
-def read_client_fact(message: str) -> Fact | None:
-    """Return the fact of a message of rocketmq_client.log; None for any other message.
-
-    Raises:
-        DecodeError: a message that begins as a fact does, and is cut or none of RocketMQ's.
-
-    >>> read_client_fact("doRebalance, g, add a new mq, MessageQueue [topic=t, brokerName=b, queueId=1]")
-    QueueAdded(group='g', queue=MessageQueue(topic='t', broker_name='b', queue_id=1))
-    >>> read_client_fact("RebalanceService service started")
-    """
-    for start, read in _READERS:
-        if message.startswith(start):
-            return read(message)
-    return None
-
-
-def _count(text: str, name: str) -> int:
-    number = int(text)
-    if number > INT_MAX:
-        raise DecodeError("bad_number", f"{name} should be 0 to {INT_MAX}, and is {number}")
-    return number
-
-
-def _rebalanced(message: str) -> Rebalanced:
-    match = matched(_REBALANCED, message)
-    queues = queues_of(match[8])
-    if len(queues) != int(match[7]):
-        raise DecodeError("bad_message", f"it lists {len(queues)} queues but counts {match[7]}: the line is damaged")
-    sizes = _count(match[5], "mqAllSize"), _count(match[6], "cidAllSize")
-    return Rebalanced(match[4], match[2], match[3], match[1], *sizes, queues)
-
-
-def _rebalance_step(message: str) -> Fact | None:
-    failed = _LOCK_FAILED.fullmatch(message)
-    if failed is not None:
-        return LockFailed(failed[1], queue_of(failed[2]))
-    if ", add a new mq, " not in message and " remove unnecessary mq, " not in message:
-        return None
-    match = matched(_MOVE, message)
-    queue = queue_of(match[3])
-    if match[2].startswith("add"):
-        return QueueAdded(match[1], queue)
-    return QueueRemoved(match[1], queue, match[2].startswith("truncate"))
-
-
-def _broadcast(message: str) -> Broadcast:
-    match = _BROADCAST.match(message)
-    if match is None:
-        raise DecodeError("bad_message", f"cut, or not RocketMQ's: {message[:100]!r}")
-    return Broadcast(match[1], match[2], queues_of(match[3]))
-
-
-def _committed(message: str) -> Committed:
-    match = matched(_COMMITTED, message)
-    # Clients of 3.x write each twelfth round, without a tag.
-    return Committed(match[3], match[2], queue_of(match[4]), long_of(match[5], "offset"), match[1] != "persist")
-
-
-def _committed_3(message: str) -> Committed | None:
-    return _committed(message) if " updateConsumeOffsetToBroker " in message else None
-
-
-def _illegal(message: str) -> OffsetIllegal:
-    match = matched(_ILLEGAL, message)
-    names = ("nextOffset", "nextBeginOffset", "minOffset", "maxOffset")
-    offsets = [long_of(match[place], name) for place, name in enumerate(names, 3)]
-    return OffsetIllegal(match[1], queue_of(match[2]), *offsets)
-
-
-def _full(message: str) -> FlowControlled:
-    match = matched(_FULL, message)
-    names = ("minOffset", "maxOffset", "count", "size")
-    first, last, count, size = (long_of(match[place], name) for place, name in enumerate(names, 3))
-    threshold, times = _count(match[2], "threshold"), long_of(match[9], "flowControlTimes")
-    return FlowControlled(match[7], queue_of(match[8]), match[1], threshold, first, last, count, size, times)
-
-
-def _wide(message: str) -> FlowControlled:
-    match = matched(_WIDE, message)
-    first, last = long_of(match[1], "minOffset"), long_of(match[2], "maxOffset")
-    times = long_of(match[5], "flowControlTimes")
-    return FlowControlled(match[3], queue_of(match[4]), "span", None, first, last, None, None, times)
-
-
-def _reset(message: str) -> ResetInvoked:
-    match = matched(_RESET, message)
-    return ResetInvoked(match[1], match[2], match[3], long_of(match[4], "timestamp"))
-
-
-def _created(message: str) -> ClientCreated:
-    match = matched(_CREATED, message)
-    return ClientCreated(match[2], _count(match[1], "InstanceIndex"))
-
-
-def _unregistered(message: str) -> Unregistered | None:
-    if "[Producer: null " not in message or not message.endswith("success"):
-        return None
-    match = matched(_UNREGISTERED, message)
-    return Unregistered(match[1], match[2], _count(match[3], "broker id"), match[4])
-
-
-def _beat(message: str) -> HeartbeatSent | HeartbeatFailed | None:
-    if not message.endswith(("success", "failed")):
-        return None
-    match = matched(_BEAT, message)
-    answered = HeartbeatSent if match[4] == "success" else HeartbeatFailed
-    return answered(match[1], _count(match[2], "broker id"), match[3])
-
-
-def _route(message: str) -> RouteTaken:
-    match = matched(_ROUTE, message)
-    return RouteTaken(match[1], route_of(match[2]))
-
-
-def _send_failed(message: str) -> SendFailed:
-    match = matched(_SEND_FAILED, message)
-    return SendFailed(match[2], long_of(match[3], "RT"), queue_of(match[4]), match[1] == "throw exception")
-
-
-def _content(message: str) -> HeartbeatContent:
-    return HeartbeatContent(between(message, "clientID=", ", "), consumers_of(message))
-
-
-def _stopped(message: str) -> ClientStopped | None:
-    match = _STOPPED.fullmatch(message)
-    return ClientStopped(match[1]) if match else None
-
-
-def _consumer_stopped(message: str) -> ConsumerStopped | None:
-    match = _CONSUMER_STOPPED.fullmatch(message)
-    return ConsumerStopped(match[1]) if match else None
-
-
-_READERS: Final[tuple[tuple[str, Callable[[str], Fact | None]], ...]] = (
-    ("[persist", _committed),
-    ("Group: ", _committed_3),
-    ("doRebalance, ", _rebalance_step),
-    ("rebalanced result changed", _rebalanced),
-    ("client rebalanced result changed", _rebalanced),
-    ("messageQueueChanged ", _broadcast),
-    ("the pull request offset illegal, ", _illegal),
-    ("the cached message count exceeds ", _full),
-    ("the cached message size exceeds ", _full),
-    ("the queue's messages, span too long, ", _wide),
-    ("invoke reset offset operation", _reset),
-    ("suspend this consumer, ", lambda message: Suspended(matched(_SUSPENDED, message)[1])),
-    ("resume this consumer, ", lambda message: Resumed(matched(_RESUMED, message)[1])),
-    ("Created a new client Instance, ", _created),
-    ("the client factory [", _stopped),
-    ("the consumer [", _consumer_stopped),
-    ("unregister client[", _unregistered),
-    ("send heart beat to broker[", _beat),
-    ("sendHeartbeatToAllBrokerV2 send heart beat to broker[", lambda message: _beat(message.partition(" ")[2])),
-    ("HeartbeatData [", _content),
-    ("topicRouteTable.put. ", _route),
-    ("sendKernelImpl exception, ", _send_failed),
-)
-# How messages with a fact begin, at any place in a line.
-STARTS: Final = tuple(start for start, _ in _READERS)

@@ -15,7 +15,7 @@ import re
 from typing import Final, NamedTuple
 
 from mqreplay.decode.columns import TIME_MAX, TIME_MIN
-from mqreplay.errors import DecodeError
+from mqreplay.words.errors import DecodeError
 
 MAX_LINE_BYTES: Final = 1024 * 1024
 CHINA: Final = dt.timezone(dt.timedelta(hours=8))

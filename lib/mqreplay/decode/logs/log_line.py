@@ -8,24 +8,70 @@ message that RocketMQ writes; its time is the last date and time before the mess
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from itertools import groupby
 from typing import Final, NamedTuple
 
-from mqreplay.decode.logs import broker_facts, broker_log, client_facts, client_log, lock_log, namesrv_log, stats_log
+from mqreplay.decode.logs import broker_log, client_log, controller_log, namesrv_log, store_log
+from mqreplay.decode.logs.client_facts import ClientThrew
+from mqreplay.decode.logs.exceptions import Thrown
+from mqreplay.decode.logs.form import Fact, Form, Messages
 from mqreplay.decode.logs.line_time import STATED, Clock, clock_before, own_head
 from mqreplay.decode.logs.wrapping import Wrapping, plain_text, wrapping_of
-from mqreplay.errors import DecodeError
+from mqreplay.words.errors import DecodeError
 
-CLIENT, BROKER, LOCK, STATS, NAMESRV = "rocketmq_client", "broker", "lock", "stats", "namesrv"
-Fact = client_facts.Fact | broker_facts.Fact | lock_log.LockLine | stats_log.FallBehind | namesrv_log.Fact
+CLIENT_LINES, BROKER_LINES, LOCK_LINES, STATS_LINES, STORE_LINES, NAMESRV_LINES, CONTROLLER_LINES = (
+    "rocketmq_client",
+    "broker",
+    "lock",
+    "stats",
+    "store",
+    "namesrv",
+    "controller",
+)
+# The forms of each log's messages: a new message is one record in one of these. An import reads the logs in this order:
+# records of brokers are compared with those of clients.
+LOGS: Final[dict[str, tuple[Form, ...]]] = {
+    CLIENT_LINES: client_log.FORMS,
+    BROKER_LINES: broker_log.FORMS,
+    LOCK_LINES: broker_log.LOCK_FORMS,
+    STATS_LINES: broker_log.STATS_FORMS,
+    STORE_LINES: store_log.FORMS,
+    NAMESRV_LINES: namesrv_log.FORMS,
+    CONTROLLER_LINES: controller_log.FORMS,
+}
+MESSAGES: Final = Messages(LOGS)
 # Messages about offsets and members that no rule uses yet: counted by form. Sources:
-# DefaultPullMessageResultHandler, PopMessageProcessor, DefaultMQPushConsumerImpl, AbstractAllocateMessageQueueStrategy.
-_UNREAD: Final = (
+# PullMessageProcessor, DefaultPullMessageResultHandler, PopMessageProcessor, DefaultMQPushConsumerImpl,
+# AbstractAllocateMessageQueueStrategy, TopicConfigManager#createTopicInSendMessageBackMethod, NamesrvStartup.
+UNREAD: Final = (
     ("PULL_OFFSET_MOVED:none correction", "pulls outside the range of a queue that a broker did not correct"),
     ("Pop initial offset, because store is no correct", "offsets that POP found outside of their queue and set again"),
     ("[BUG] pull message result maybe data wrong", "answers of pulls that a client found wrong"),
+    *(
+        (
+            refused,
+            "pulls that a broker refused because members of a group subscribe to different things (code 24, 25)",
+        )
+        for refused in ("The broker's subscription is not latest, ", "the consumer's subscription not exist, ")
+    ),
     ("not in cidAll: ", "rebalances of a client that its list of members lacks"),
+    (
+        " shutdown, elect a new master done, result:",  # 5.0 and 5.1.0; the line begins with the name of the broker
+        "elections of a controller, which broker.log of the new master shows better",
+    ),
+    (
+        "[BUG]logic queue order maybe wrong",
+        "holes that a broker saw in the index of a queue: its consumers skip the messages in them (give topicStatus -t "
+        "TOPIC and consumerProgress -g GROUP for the offsets around)",
+    ),
+    (
+        "AclException: ",
+        "requests that a broker refused by its access rules (give the client's rocketmq_client.log: it names the "
+        "queue and the code)",
+    ),
+    (
+        "The Name Server boot success",
+        "starts of a name server: it knows no broker until each has registered again, for up to 30 s",
+    ),
 )
 
 
@@ -55,54 +101,34 @@ class LogLine(NamedTuple):
     unread: str | None = None
 
 
-class _Log(NamedTuple):
-    name: str
-    read: Callable[[str], Fact | None]
-    starts: tuple[str, ...]
-
-
-_LOGS: Final = (
-    _Log(CLIENT, client_log.read_client_fact, client_log.STARTS),
-    _Log(BROKER, broker_log.read_broker_fact, broker_log.STARTS),
-    _Log(LOCK, lock_log.read_lock_line, lock_log.STARTS),
-    _Log(STATS, stats_log.read_fall_behind, stats_log.STARTS),
-    _Log(NAMESRV, namesrv_log.read_namesrv_fact, namesrv_log.STARTS),
-)
-_BY_START: Final = {start: log for log in _LOGS for start in log.starts}
-_STARTS: Final = tuple(sorted(_BY_START, key=len, reverse=True))
-_BROKER: Final = _LOGS[1]
-
-
-def _any_start() -> re.Pattern[str]:
-    """Return a pattern of all beginnings, the longest first, grouped by their first letter: that is fastest."""
-    by_letter = groupby(sorted(_STARTS, key=lambda start: (start[0], -len(start))), key=lambda start: start[0])
-    tails = ((letter, "|".join(re.escape(start[1:]) for start in starts)) for letter, starts in by_letter)
-    return re.compile("|".join(f"{re.escape(letter)}(?:{of})" for letter, of in tails))
-
-
-_START: Final = _any_start()
-# A setting is a whole message: its name is part of many others.
-_SETTINGS: Final = ("brokerName", "brokerId", "brokerIP1", "brokerClusterName", "listenPort")
-_SETTING: Final = re.compile(r"(?:^|[-:|\])] )((?:broker(?:Name|Id|IP1|ClusterName)|listenPort)=[^\s,]{1,255})\s*$")
 _LEVEL: Final = re.compile(r"(?i)\b(?:trace|debug|info|warn|warning|error|fatal)\b")
+_WRITTEN_LEVEL: Final = re.compile(r"\b(?:TRACE|DEBUG|INFO|WARN|WARNING|ERROR|FATAL)\b|[\[=\"](?:info|warn|error)\b")
+# Lines of a stack trace, also with the time of a collector before them.
+_STACK: Final = re.compile(
+    r"(?:^|\s)(?:at [\w.$<>/]+\(|Caused by: |Suppressed: |\.\.\. \d|See http|For more information)"
+)
+_TIME: Final = re.compile(r"(?<!\d)\d\d:\d\d:\d\d(?!\d)", re.ASCII)
 _PADDED: Final = " " * 10
 _PADDING: Final = re.compile(" {10,}")
 # What a pattern of an application may put behind a message: a trace, a place in the source, fields.
 _MOST_BEHIND: Final = 200
+_MOST_BEFORE: Final = 300  # characters that may be before the time of an application's line
 _BEHIND: Final = re.compile(r"[\s\"',;\\]*(?:\s[\[({][^\[\](){}]{0,120}[\])}])?[\s\"',;\\]*$")
 _PARTS: Final = (
     "MessageQueue [topic=",
     "ClientChannelInfo [",
     "ConsumerData [groupName=",
-    "lastUpdateTimestamp=",
+    ", lastUpdateTimestamp=",
     "updateConsumeOffsetToBroker MessageQueue",
     "] Stats In One Minute, SUM: ",
     "update consumer offset less than store",
 )
 
 
-def read_log_line(text: str) -> LogLine | None:
+def read_log_line(text: str, messages: Messages = MESSAGES) -> LogLine | None:
     """Return what a line holds; None for one without a head and a message, such as a line of a stack trace.
+
+    ``messages`` are the forms of messages to find.
 
     Raises:
         UnusableLine: it has a message of RocketMQ, or a part of one, and it is cut, damaged or without a date.
@@ -115,30 +141,27 @@ def read_log_line(text: str) -> LogLine | None:
     """
     own = own_head(text, 0)
     if own is not None:
-        return _line(own.clock, Wrapping(), own.message)
+        return _line(messages, own.clock, Wrapping(), own.message)
     wrapping, text = plain_text(text)
     own = own_head(text)
     if own is not None:
-        return _line(own.clock, wrapping_of(text[: own.begin], wrapping), own.message)
-    found = _found(text)
-    if found is None:
+        return _line(messages, own.clock, wrapping_of(text[: own.begin], wrapping), own.message)
+    place = messages.find(text)
+    if place is None:
         if _is_part(text):
-            form = "parts of lines of RocketMQ (wrapped or cut)"
+            form = "parts of lines of RocketMQ without their beginning"
             raise UnusableLine("bad_message", form, f"it has no beginning: {text[:100]!r}")
         return None
-    start, at = found
+    start, at = place
     before = text[:at]
     clock, begin = clock_before(before)
     wrapping = wrapping_of(before[: begin if begin is not None else at], wrapping)
-    if clock is None and wrapping.epoch_ms is not None:
-        clock = Clock(wrapping.epoch_ms, True, STATED)
-    if clock is None and wrapping.wall is not None:
-        clock, _ = clock_before(wrapping.wall)
+    clock = clock or _clock_around(wrapping)
     if clock is None:
         form = f"lines of RocketMQ without a date, of the form {_shown(start)}"
         raise UnusableLine("no_date", form, f"no date before {_shown(start)}: {text[:100]!r}")
     try:
-        return _line(clock, wrapping, text, at)
+        return _line(messages, clock, wrapping, text, at)
     except UnusableLine as error:
         if _LEVEL.search(before) is not None:
             raise
@@ -147,11 +170,61 @@ def read_log_line(text: str) -> LogLine | None:
         raise UnusableLine(error.code, form, error.detail) from None
 
 
-def _line(clock: Clock, wrapping: Wrapping, text: str, at: int | None = None) -> LogLine:
+def _clock_around(wrapping: Wrapping) -> Clock | None:
+    """Return the time that a collector noted, or that JSON around the line has."""
+    if wrapping.epoch_ms is not None:
+        return Clock(wrapping.epoch_ms, True, STATED)
+    return None if wrapping.wall is None else clock_before(wrapping.wall)[0]
+
+
+def begins_record(text: str) -> bool:
+    """Return whether a line begins a record of a log, by a level or a time; others continue the record before them.
+
+    >>> begins_record("14:02:11.325 ERROR send failed"), begins_record("    at java.lang.Thread.run(Thread.java:748)")
+    (True, False)
+    """
+    return has_level(text) or (_STACK.search(text) is None and _TIME.search(text[:_MOST_BEFORE]) is not None)
+
+
+def has_level(text: str) -> bool:
+    """Return whether a text has the level of a line, as the patterns of applications write it.
+
+    >>> has_level("2022-06-07 14:02:11 [WARN] c.x.Sender: "), has_level("Caused by: ")
+    (True, False)
+    """
+    return _WRITTEN_LEVEL.search(text) is not None
+
+
+def with_exception(line: LogLine | None, text: str, thrown: Thrown) -> LogLine | None:
+    """Return a line with the exception in it or below it; None if the exception completes no fact.
+
+    ``line`` is None for a line of an application, ``text``: it has a fact only if the exception shows the request.
+
+    Raises:
+        DecodeError: bad_time.
+    """
+    if line is not None and line.fact is not None:
+        return line._replace(fact=line.fact._replace(thrown=thrown)) if hasattr(line.fact, "thrown") else None  # type: ignore[attr-defined]
+    if thrown.request is None:
+        return None
+    if line is None:
+        wrapping, plain = plain_text(text)
+        clock, begin = clock_before(plain[:_MOST_BEFORE])
+        wrapping = wrapping_of(plain[: begin or 0], wrapping)
+        clock = clock or _clock_around(wrapping)
+        if clock is None:
+            return None
+        line = LogLine(clock, wrapping, plain, None, None)
+    return line._replace(
+        log=CLIENT_LINES, fact=ClientThrew(thrown.request, topic=thrown.topic, thrown=thrown), unread=None
+    )
+
+
+def _line(messages: Messages, clock: Clock, wrapping: Wrapping, text: str, at: int | None = None) -> LogLine:
     """Return a line whose message is in a text, from ``at`` (characters) on; None: wherever it begins."""
-    found = _found(text) if at is None else (_start_at(text, at), at)
+    place = messages.find(text) if at is None else (messages.start_at(text, at), at)
     try:
-        log, message, fact = _message(text, found)
+        log, message, fact = _message(messages, text, place)
     except UnusableLine:
         if _PADDED not in text:
             raise
@@ -159,23 +232,22 @@ def _line(clock: Clock, wrapping: Wrapping, text: str, at: int | None = None) ->
     if fact is None and _PADDED in text:
         # A terminal that wraps lines may fill up the first part with blanks.
         joined = _PADDING.sub("", text)
-        log, message, fact = _message(joined, _found(joined))
+        log, message, fact = _message(messages, joined, messages.find(joined))
     unread = None if fact is not None else unread_form(message)
     return LogLine(clock, wrapping, message, None if fact is None else log, fact, unread)
 
 
-def _message(text: str, found: tuple[str, int] | None) -> tuple[str | None, str, Fact | None]:
-    if found is None:
+def _message(messages: Messages, text: str, place: tuple[str, int] | None) -> tuple[str | None, str, Fact | None]:
+    if place is None:
         return None, text, None
-    start, begin = found
-    log = _BY_START.get(start, _BROKER)
-    return log.name, text[begin:], _fact(log, start, text[begin:])
+    start, begin = place
+    return messages.log_of(start), text[begin:], _fact(messages, start, text[begin:])
 
 
-def _fact(log: _Log, start: str, message: str) -> Fact | None:
+def _fact(messages: Messages, start: str, message: str) -> Fact | None:
     error = None
     try:
-        if (fact := log.read(message)) is not None:
+        if (fact := messages.read(start, message)) is not None:
             return fact
     except DecodeError as first:
         error = first
@@ -184,30 +256,15 @@ def _fact(log: _Log, start: str, message: str) -> Fact | None:
     behind = _BEHIND.search(end)
     if behind is not None and behind.start() < len(end):
         try:
-            return log.read(message[: len(message) - len(end) + behind.start()])
+            return messages.read(start, message[: len(message) - len(end) + behind.start()])
         except DecodeError as second:
             error = error or second
     if error is not None:
-        form = f"lines of RocketMQ that are cut or damaged, of the form {_shown(start)}"
+        is_cut = any(message.count(opening) > message.count(closing) for opening, closing in ("[]", "{}", "()"))
+        state = "that are cut" if is_cut else "with another text than import knows"
+        form = f"lines of RocketMQ {state}, of the form {_shown(start)}"
         raise UnusableLine(error.code, form, error.detail)
     return None
-
-
-def _found(text: str) -> tuple[str, int] | None:
-    """Return the beginning of the first message in a text, and its place (characters)."""
-    match = _START.search(text)
-    while match is not None and match[0][0].isalnum() and text[match.start() - 1 : match.start()].isalnum():
-        match = _START.search(text, match.start() + 1)
-    is_setting = text[: max(text.rfind("="), 0)].endswith(_SETTINGS)
-    setting = _SETTING.search(text) if is_setting else None
-    if setting is not None and (match is None or setting.start(1) < match.start()):
-        return setting[1].partition("=")[0], setting.start(1)
-    return None if match is None else (match[0], match.start())
-
-
-def _start_at(text: str, at: int) -> str:
-    found = next((start for start in _STARTS if text.startswith(start, at)), None)
-    return found or text[at:].partition("=")[0]
 
 
 def _is_part(text: str) -> bool:
@@ -224,4 +281,6 @@ def unread_form(message: str) -> str | None:
     >>> unread_form("PULL_OFFSET_MOVED:none correction. topic=t, groupId=g, requestOffset=7, suggestBrokerId=1")
     'pulls outside the range of a queue that a broker did not correct'
     """
-    return next((form for start, form in _UNREAD if start in message), None)
+    if "  DESC: " in message:  # the answer of a broker, which a client logged: exceptions.py reads it
+        return None
+    return next((form for start, form in UNREAD if start in message), None)

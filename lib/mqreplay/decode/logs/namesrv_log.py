@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from typing import Final, Literal, NamedTuple
 
-from mqreplay.decode.logs.java_text import NAME
-from mqreplay.decode.logs.message_text import matched
+from mqreplay.decode.logs.form import Form
 
 Event = Literal["registered", "destroyed", "expired", "unregistered"]
 
@@ -42,69 +40,96 @@ class NameRemoved(NamedTuple):
     broker_name: str
 
 
-Fact = BrokerSeen | MasterNamed | AddressRemoved | NameRemoved
-_IDENTITY: Final = rf"BrokerIdentityInfo \[clusterName={NAME}, brokerAddr=({NAME})\]"
-_EITHER: Final = rf"(?:{_IDENTITY}|({NAME}))"
-_FLAGS: Final = re.ASCII | re.DOTALL
-_EVENTS: Final[tuple[tuple[str, re.Pattern[str], Event], ...]] = (
-    ("new broker registered, ", re.compile(rf"new broker registered, {_EITHER} HAS.*", _FLAGS), "registered"),
-    (
-        "the broker's channel destroyed, ",
-        re.compile(
-            rf"the broker's channel destroyed, (?:submit the unregister request at once, broker info: {_IDENTITY}, .*"
-            rf"|({NAME}), clean it's data structure at once)",
-            _FLAGS,
-        ),
-        "destroyed",
+class TopicRegistered(NamedTuple):
+    """A broker registered a topic that the name server did not know: a new one, or one of a broker that is new."""
+
+    topic: str
+    broker_name: str
+
+
+FORMS: Final = (
+    Form(
+        "new topic registered, {topic:key} QueueData [brokerName={broker_name}, {:text}",
+        TopicRegistered,
+        "RouteInfoManager#createAndUpdateQueueData",
+        start="new topic registered, ",
+        signs=None,
     ),
-    ("The broker channel expired, ", re.compile(rf"The broker channel expired, {_EITHER} \d+ms", _FLAGS), "expired"),
-    (
-        "unregisterBroker, remove from brokerLiveTable OK, ",
-        re.compile(rf"unregisterBroker, remove from brokerLiveTable OK, {_EITHER}", _FLAGS),
-        "unregistered",
+    Form(
+        "new broker registered, {broker_addr:broker} HAS{:text}",
+        BrokerSeen,
+        "RouteInfoManager#registerBroker",
+        constants={"event": "registered"},
+        signs=(" HAS",),  # a controller writes other lines that begin like this
+    ),
+    Form(
+        "the broker's channel destroyed, {broker_addr}, clean it's data structure at once",
+        BrokerSeen,
+        "RouteInfoManager#onChannelDestroy",
+        versions="4",
+        constants={"event": "destroyed"},
+    ),
+    Form(
+        "the broker's channel destroyed, submit the unregister request at once, broker info: {broker_addr:broker}, "
+        "{:text}",
+        BrokerSeen,
+        "RouteInfoManager#onChannelDestroy",
+        versions="5",
+        constants={"event": "destroyed"},
+        start="the broker's channel destroyed, ",
+    ),
+    Form(  # some versions print no address
+        "the broker's channel destroyed, submit the unregister request{:text}",
+        None,
+        "RouteInfoManager#onChannelDestroy",
+        versions="5",
+        start="the broker's channel destroyed, ",
+    ),
+    Form(
+        "The broker channel expired, {broker_addr:broker} {:positive}ms",
+        BrokerSeen,
+        "RouteInfoManager#scanNotActiveBroker",
+        constants={"event": "expired"},
+    ),
+    Form(
+        "unregisterBroker, remove from brokerLiveTable OK, {broker_addr:broker}",
+        BrokerSeen,
+        "RouteInfoManager#unregisterBroker",
+        constants={"event": "unregistered"},
+    ),
+    Form(
+        "unregisterBroker, remove addr from brokerAddrTable OK, {broker_addr:broker}",
+        AddressRemoved,
+        "RouteInfoManager#unregisterBroker",
+        constants={"broker_id": None},
+        start="unregisterBroker, ",
+        signs=None,
+    ),
+    Form(
+        "unregisterBroker, remove name from brokerAddrTable OK, {broker_name}",
+        NameRemoved,
+        "RouteInfoManager#unregisterBroker",
+        start="unregisterBroker, ",
+        signs=None,
+    ),
+    Form(
+        "cluster [{:name}] brokerName [{broker_name}] master address change from {:name} to {broker_addr}",
+        MasterNamed,
+        "RouteInfoManager#registerBroker",
+        signs=None,
+    ),
+    Form(
+        "remove brokerAddr[{broker_id:int}, {broker_addr}] from brokerAddrTable, because channel destroyed",
+        AddressRemoved,
+        "RouteInfoManager#onChannelDestroy",
+        versions="4",
+        signs=None,
+    ),
+    Form(
+        "remove brokerName[{broker_name}] from brokerAddrTable, because channel destroyed",
+        NameRemoved,
+        "RouteInfoManager#onChannelDestroy",
+        versions="4",
+        signs=None,
     ),
 )
-_REMOVED: Final = re.compile(
-    rf"remove broker(?:Addr\[(\d{{1,10}}), ({NAME})\]|Name\[({NAME})\]) from brokerAddrTable, "
-    r"because channel destroyed",
-    _FLAGS,
-)
-_UNREGISTERED: Final = re.compile(
-    rf"unregisterBroker, remove (?:addr from brokerAddrTable OK, {_EITHER}|name from brokerAddrTable OK, ({NAME}))",
-    _FLAGS,
-)
-STARTS: Final = (
-    *(start for start, _, _ in _EVENTS),
-    "cluster [",
-    "remove brokerAddr[",
-    "remove brokerName[",
-    "unregisterBroker, ",
-)
-_MASTER: Final = re.compile(
-    rf"cluster \[{NAME}\] brokerName \[({NAME})\] master address change from {NAME} to ({NAME})", _FLAGS
-)
-
-
-def read_namesrv_fact(message: str) -> Fact | None:
-    """Return the fact of a message of namesrv.log; None for any other message.
-
-    Raises:
-        DecodeError: bad_message (cut, or not RocketMQ's).
-
-    >>> read_namesrv_fact("the broker's channel destroyed, 127.0.0.1:10911, clean it's data structure at once")
-    BrokerSeen(event='destroyed', broker_addr='127.0.0.1:10911')
-    """
-    for start, pattern, event in _EVENTS:
-        if message.startswith(start):
-            if pattern.fullmatch(message) is None and "submit the unregister request" in message:
-                return None  # some versions of 5.x print no address
-            match = matched(pattern, message)
-            return BrokerSeen(event, match[1] or match[2])
-    if message.startswith("cluster ["):
-        master = _MASTER.fullmatch(message)
-        return MasterNamed(master[1], master[2]) if master else None
-    if (removed := _REMOVED.fullmatch(message)) is not None:
-        return NameRemoved(removed[3]) if removed[3] else AddressRemoved(int(removed[1]), removed[2])
-    if (left := _UNREGISTERED.fullmatch(message)) is not None:
-        return NameRemoved(left[3]) if left[3] else AddressRemoved(None, left[1] or left[2])
-    return None

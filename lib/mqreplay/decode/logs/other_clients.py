@@ -13,6 +13,7 @@ from typing import Final
 CPP: Final = "lines of RocketMQ's C++ client (a commit in them names no group and no client)"
 GO: Final = "lines of RocketMQ's Go client (they name no client that holds or commits a queue)"
 GRPC: Final = "lines of RocketMQ's gRPC clients (brokers assign their messages one by one, not queues)"
+INSTEAD: Final = "broker.log of each broker, and the output of mqadmin consumerProgress -g GROUP"
 _CPP: Final = re.compile(
     r"\[\d{4}-[A-Z][a-z]{2}-\d\d \d\d:\d\d:\d\d\.\d{6}\]\((?:trace|debug|info|warning|error|fatal)\):"
     r"|updateConsumeOffsetToBroker of mq:MessageQueue \[",
@@ -21,10 +22,14 @@ _CPP: Final = re.compile(
 _GO: Final = re.compile(
     r"(?:\blevel=(?:debug|info|warning|error|fatal)\b.*\bmsg=|\b(?:DEBU|INFO|WARN|ERRO|FATA)\[\d{4}\] )"
     r".*(?:consumerGroup|MessageQueue|messageQueue|cidAll|brokerName|broker|topic)="
-    r"|\{.*\"(?:consumerGroup|MessageQueue)\": ?\"",  # zap, as JSON or behind a message
+    r"|\{.*\"(?:consumerGroup|MessageQueue)\": ?\".*\}\s*$",  # zap, as JSON or behind a message
     re.ASCII,
 )
-_GRPC: Final = re.compile(r"Assignments of topic=.{1,300}clientId=|org\.apache\.rocketmq\.shaded\.", re.ASCII)
+_GRPC: Final = re.compile(
+    r"Assignments of topic=.{1,300}clientId=|org\.apache\.rocketmq\.(?:shaded|client\.java)\."
+    r'|\{.*"level":"[A-Z]{4}".*"component":"(?:session|client|producer|push_consumer|simple_consumer)"',  # Rust: slog
+    re.ASCII,
+)
 
 
 def other_client(text: str) -> str | None:

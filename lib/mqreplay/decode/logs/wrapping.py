@@ -17,8 +17,10 @@ import re
 from typing import Final, NamedTuple
 
 from mqreplay.decode.columns import TIME_MAX, TIME_MIN
-from mqreplay.decode.terminal_escapes import ESCAPE
 
+# Escape sequences of terminals (ECMA-48): control sequences such as colours; operating system commands such as titles;
+# character sets; modes of the keypad.
+ESCAPE: Final = r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[()][0-9A-Z]?|\x1b[=>]"
 # A collector may have removed the escape character of a colour.
 _COLOUR: Final = re.compile(ESCAPE + r"|\[(?:\d{1,3};){0,4}\d{1,3}m", re.ASCII)
 _TEXTS: Final = ("log", "message", "msg", "MESSAGE", "_msg", "body", "content")

@@ -11,8 +11,7 @@ import numpy as np
 import polars as pl
 
 from mqreplay.evidence.arrays.distinct import key_codes
-from mqreplay.evidence.arrays.frame_arrays import NOWHERE, Numbers, column_numbers, taken
-from mqreplay.evidence.arrays.sorted_runs import ranks
+from mqreplay.evidence.arrays.frame_arrays import NOWHERE, Numbers, column_numbers, ranks, taken
 
 _MOST = 2**62
 
@@ -48,29 +47,6 @@ def as_of(
         row = np.append(rows, NOWHERE)[np.where(is_asked, place, NOWHERE)]  # NOWHERE is -1, the last place
         columns.append(pl.Series(name, taken(value.to_arrow(), row), value.dtype))
     return left.with_columns(columns)
-
-
-def with_nearest_row(
-    left: pl.DataFrame, right: pl.DataFrame, by: Sequence[str], left_at: str, right_at: str, names: Sequence[str]
-) -> pl.DataFrame:
-    """Return ``left``, by its instants, with the columns ``names`` of the ``right`` row before, else of the one after.
-
-    The rows are those of the same ``by`` nearest to ``left_at``. A value that the row before lacks is that of the row
-    after. The column ``right_at``, and those of the row after, are added, too.
-    """
-    known = right.select(*by, right_at, *names).sort(right_at)
-    joined = left.sort(left_at, maintain_order=True)
-    for strategy in ("backward", "forward"):
-        joined = joined.join_asof(
-            known,
-            left_on=left_at,
-            right_on=right_at,
-            by=by,
-            strategy=strategy,
-            suffix=f"_{strategy}",
-            check_sortedness=False,
-        )
-    return joined.with_columns(pl.coalesce(name, f"{name}_forward") for name in names)
 
 
 def nearest(

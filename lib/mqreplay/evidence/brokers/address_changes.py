@@ -6,22 +6,20 @@ import datetime as dt
 
 import polars as pl
 
-from mqreplay.evidence.brokers.route_changes import BROKERS
-from mqreplay.evidence.time_spans import INSTANT
+from mqreplay.evidence.brokers.routes import ROUTE_BROKERS
+from mqreplay.evidence.frames import columns, typed
+from mqreplay.evidence.intervals import INSTANT
 
 # An ordered stop takes a broker out of the lists before it answers no more (BrokerController#shutdown).
 UNREGISTERED_BEFORE = dt.timedelta(seconds=30)
 TOPIC_NOT_EXIST = 17  # ResponseCode: a topic without any broker
 # Answers of name servers; ``who`` is the name server that was asked, or the client that asked.
 ANSWERS: dict[str, pl.DataType] = {
-    "who": pl.String(),
-    "topic": pl.String(),
-    "ts": INSTANT,
+    **columns("who", "topic", "ts"),
     "confirmed_ts": INSTANT,  # the last instant at which the answer is known to be the same
-    "next_ts": INSTANT,
-    "record_id": pl.String(),
+    **columns("next_ts", "record_id"),
 }
-CHANGES: dict[str, pl.DataType] = {
+ADDRESS_CHANGES: dict[str, pl.DataType] = {
     "who": pl.String(),
     "had_ts": INSTANT,  # the last instant known to have the address before it was lost, or of all
     "had_id": pl.String(),
@@ -56,7 +54,7 @@ def routed_answers(route: pl.DataFrame) -> pl.DataFrame:
         & pl.col("error").is_null()
         & (pl.col("broker_datas").is_not_null() | (pl.col("response_code") == TOPIC_NOT_EXIST))
     ).with_row_index("answer")
-    listed = answered.select("answer", pl.col("broker_datas").cast(BROKERS)).explode("broker_datas")
+    listed = answered.select("answer", pl.col("broker_datas").cast(ROUTE_BROKERS)).explode("broker_datas")
     each = listed.unnest("broker_datas").explode("broker_addrs")
     addr = pl.col("broker_addrs").struct.field("value").alias("broker_addr")
     brokers = each.with_columns(addr).group_by("answer").agg(_place().drop_nulls().alias("brokers"))
@@ -85,7 +83,7 @@ def _ordered(answers: pl.DataFrame) -> pl.DataFrame:
         following.alias("next_ts"),
         pl.min_horizontal(confirmed, following).fill_null(pl.col("ts")).alias("confirmed_ts"),
     )
-    return ordered.select([pl.col(name).cast(of) for name, of in ANSWERS.items()] + ["brokers"])
+    return typed(ordered, ANSWERS).with_columns(ordered["brokers"])
 
 
 def address_changes(
@@ -93,7 +91,7 @@ def address_changes(
 ) -> pl.DataFrame:
     """Return for each name server or client that had the address when the broker stopped, when it lost it.
 
-    Columns: those of CHANGES. ``answers`` is the frame of `listed_answers` or `routed_answers`. Answers after ``until``
+    Columns: ADDRESS_CHANGES. ``answers`` is the frame of `listed_answers` or `routed_answers`. Answers after ``until``
     do not count.
     """
     begin = stopped - UNREGISTERED_BEFORE
@@ -141,4 +139,4 @@ def address_changes(
     )
     # A client that asked no more had stopped before.
     alive = capped.filter(pl.col("last_ts") >= begin)
-    return alive.select([pl.col(name).cast(of) for name, of in CHANGES.items()]).sort("who")
+    return typed(alive, ADDRESS_CHANGES).sort("who")

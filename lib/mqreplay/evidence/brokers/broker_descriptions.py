@@ -7,7 +7,7 @@ configuration before the recorder asked for it.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,15 +18,15 @@ from mqreplay.core.pull_answer import OFFSET_RESET, PULL_OFFSET_MOVED, suggest_w
 from mqreplay.core.slave_suggestion import effective_ratio, memory_threshold
 from mqreplay.core.topic_route import MASTER_ID
 from mqreplay.core.version import BROKER_4, BROKER_5, version_key
-from mqreplay.errors import IllegalArgument, MqreplayError
 from mqreplay.evidence.arrays.distinct import distinct_rows, key_codes
-from mqreplay.evidence.arrays.frame_arrays import Numbers, column_numbers, gathered
+from mqreplay.evidence.arrays.frame_arrays import Numbers, column_numbers, gathered, starts
 from mqreplay.evidence.arrays.nearest import nearest
-from mqreplay.evidence.arrays.sorted_runs import starts
+from mqreplay.evidence.intervals import with_state
+from mqreplay.words.errors import IllegalArgument, MqreplayError
+from mqreplay.words.keys import BROKER
 
 LATEST = np.iinfo(np.int64).max
-BROKER_KEY = ("broker_name", "broker_id")
-GROUP_KEY = (*BROKER_KEY, "consumer_group")
+GROUP_KEY = (*BROKER, "consumer_group")
 IN_CONTAINER = "isInBrokerContainer"
 STORE_PLUG_IN = "the broker has a plug-in of its store (messageStorePlugIn), which may answer by other rules"
 BROKER_COLUMNS = (
@@ -52,7 +52,7 @@ def with_descriptions(pull: pl.DataFrame, broker: pl.DataFrame, subscription_gro
     """
     brokers = described_brokers(broker)
     groups = subscription_group.filter(pl.col("change") != "removed")
-    of_broker, of_group = valid_descriptions(pull, brokers, BROKER_KEY), valid_descriptions(pull, groups, GROUP_KEY)
+    of_broker, of_group = valid_descriptions(pull, brokers, BROKER), valid_descriptions(pull, groups, GROUP_KEY)
     place, row_of = distinct_rows([pa.array(of_broker), pa.array(of_group)])
     of_broker, of_group = of_broker[row_of], of_group[row_of]
     cases = pl.DataFrame(
@@ -81,6 +81,12 @@ def valid_descriptions(pull: pl.DataFrame, described: pl.DataFrame, by: Sequence
 def properties_of(described: Mapping[str, Any]) -> dict[str, str]:
     """Return the properties of a description, a row of silver.broker that is cast to PROPERTIES, by their keys."""
     return {each["key"]: each["value"] for each in described["properties"] or ()}
+
+
+def descriptions(broker: pl.DataFrame) -> Iterator[tuple[dict[str, Any], dict[str, str]]]:
+    """Yield each description, a row of silver.broker, with its properties by their keys."""
+    for row in broker.with_columns(pl.col("properties").cast(PROPERTIES)).iter_rows(named=True):
+        yield row, properties_of(row)
 
 
 def version_of(described: Mapping[str, Any]) -> str:
@@ -133,7 +139,7 @@ def with_stated_ends(pull: pl.DataFrame, broker: pl.DataFrame) -> pl.DataFrame:
     described = broker.with_columns(has_store_plug_in())
     if not described["has_store_plug_in"].any():
         return pull
-    place = valid_descriptions(pull.with_columns(pl.col("broker_id").fill_null(0)), described, BROKER_KEY)
+    place = valid_descriptions(pull.with_columns(pl.col("broker_id").fill_null(0)), described, BROKER)
     is_reset = moved & (pl.col("queue_offset") >= pl.col("min_offset"))
     read = (pl.col("queue_offset") < pl.col("max_offset")) & ~is_reset.fill_null(value=False)
     by_plug_in = gathered(described["has_store_plug_in"], place).fill_null(value=False)
@@ -146,7 +152,7 @@ def _has_setting(name: str, condition: pl.Expr) -> pl.Expr:
     return pl.col("properties").cast(PROPERTIES).list.eval(is_it).list.any().fill_null(False)
 
 
-def valid_at(rows: pl.DataFrame, described: pl.DataFrame, ts: str, by: Sequence[str] = BROKER_KEY) -> pl.DataFrame:
+def valid_at(rows: pl.DataFrame, described: pl.DataFrame, ts: str, by: Sequence[str] = BROKER) -> pl.DataFrame:
     """Return the rows, by ``ts``, with the columns of the description of their broker that is valid then.
 
     ``described`` has the columns ``by`` and its own ts. A row of a broker without a description has nulls.
@@ -155,7 +161,7 @@ def valid_at(rows: pl.DataFrame, described: pl.DataFrame, ts: str, by: Sequence[
     since = pl.when(is_first).then(pl.lit(0, pl.Int64)).otherwise(pl.col("ts").dt.epoch("us"))
     known = described.with_columns(since.alias("_since")).sort("_since", maintain_order=True).drop("ts")
     asked = rows.sort(ts, maintain_order=True).with_columns(pl.col(ts).dt.epoch("us").alias("_since"))
-    return asked.join_asof(known, on="_since", by=by, strategy="backward", check_sortedness=False).drop("_since")
+    return with_state(asked, known, by, "_since").drop("_since")
 
 
 def described_brokers(broker: pl.DataFrame) -> pl.DataFrame:
@@ -182,7 +188,7 @@ def described_brokers(broker: pl.DataFrame) -> pl.DataFrame:
     return rows.with_columns(
         pl.Series("effective_ratio", ratios, pl.Int64), pl.Series("memory", memories, pl.Int64)
     ).select(
-        *(*BROKER_KEY, "ts", "since_5", "slave_read_enable", "acts_as_master"),
+        *(*BROKER, "ts", "since_5", "slave_read_enable", "acts_as_master"),
         *("has_store_plug_in", "in_container", "may_be_in_container", "effective_ratio", "memory", "broker_addr"),
         pl.col("access_message_in_memory_max_ratio").alias("configured_ratio"),
     )

@@ -7,10 +7,12 @@ from collections.abc import Iterable
 
 import polars as pl
 
-from mqreplay.evidence.time_spans import with_session
+from mqreplay.decode.broker_runtime import NAME_SERVER_LOST
+from mqreplay.evidence.frames import ms
+from mqreplay.evidence.intervals import with_session, with_state
+from mqreplay.words.keys import BROKER
 
-BROKER = ("broker_name", "broker_id")
-KEPT = 30  # errors kept as evidence, the first
+ERRORS_KEPT = 30  # errors kept as evidence, the first
 # A pull waits 15-30 s at the broker: one that fails may have been sent before the broker's last answer to another.
 LONG_POLL = dt.timedelta(seconds=35)
 POLLED_EACH = dt.timedelta(seconds=1)
@@ -69,13 +71,7 @@ def with_outage(failovers: pl.DataFrame, outages: pl.DataFrame, after_s: int, ga
     began = masters.select("broker_name", pl.col("from_ts").alias("outage_ts"), pl.col("to_ts").alias("outage_to"))
     # The first error that marks the begin of an outage may come a little after the first pull that it sent away.
     early = (pl.col("ts") + SEEN_LATE).alias("_ts")
-    near = (
-        failovers.with_columns(early)
-        .sort("_ts")
-        .join_asof(
-            began.sort("outage_ts"), left_on="_ts", right_on="outage_ts", by="broker_name", check_sortedness=False
-        )
-    )
+    near = with_state(failovers.with_columns(early), began, "broker_name", "_ts", "outage_ts")
     inside = pl.col("ts") <= pl.col("outage_to") + dt.timedelta(seconds=after_s)
     sessions = with_session(near, ("broker_name", "outage_ts"), "ts", "ts", gap_s)
     belongs = inside.any().over("broker_name", "outage_ts", "session")
@@ -112,12 +108,14 @@ def broker_outages(
         (pl.col("table_name") == RUNTIME).any().alias("polled"),
         pl.col("ts").filter(pl.col("ts") > pl.col("since_ts")).min().alias("first_ts"),
         pl.col("ts").max().alias("last_ts"),
-        pl.struct("ts", "table_name", "record_id").filter(is_direct).unique().sort().head(KEPT).alias("keys"),
+        pl.struct("ts", "table_name", "record_id").filter(is_direct).unique().sort().head(ERRORS_KEPT).alias("keys"),
     )
     ended = outages.with_columns(pl.coalesce("until_ts", "last_ts").alias("to_ts"))
     enough_ms = pl.when("polled").then(down_s * 1000).otherwise(unseen_down_s * 1000)
-    # Polls come each second, so the first error marks the start; clients ask seldom, so the last answer does.
-    began = pl.when("polled").then(pl.coalesce("first_ts", "since_ts")).otherwise("since_ts")
+    # Polls come each second, so the first error marks the start; clients ask seldom, so the last answer does. So it is
+    # with one error and nothing after it.
+    is_span = pl.col("polled") & (pl.col("first_ts") < pl.col("to_ts"))
+    began = pl.when(is_span).then("first_ts").otherwise("since_ts")
     # A route without the master proves nothing by itself: a name server may have lost a broker that answers.
     first_error = pl.max_horizontal("since_ts", pl.col("first_ts") - POLLED_EACH)
     silent_since = pl.when(pl.col("polled") & from_error).then(first_error).otherwise("since_ts")
@@ -162,7 +160,8 @@ def _errors(
     # The master is gone where a pull failed over.
     masters = failovers.with_columns(pl.lit(0, pl.Int64).alias("broker_id"))
     failed = [
-        (RUNTIME, broker_runtime.filter(pl.col("error").is_not_null())),
+        # A name server also loses a broker that lives: its log alone is no outage (lost_brokers).
+        (RUNTIME, broker_runtime.filter(~pl.col("error").str.starts_with(NAME_SERVER_LOST))),
         (HEARTBEAT, heartbeat.filter(pl.col("error").is_not_null())),
         (PULL, pull_errors),
         (ROUTE, masters),
@@ -197,25 +196,8 @@ def _within(silences: pl.DataFrame, errors: pl.DataFrame) -> pl.DataFrame:
     asked = errors.with_columns(
         (pl.col("ts") + pl.when(pl.col("table_name") == PULL).then(LONG_POLL).otherwise(dt.timedelta())).alias("_until")
     )
-    last = asked.sort("_until").join_asof(
-        began.sort("since_ts"),
-        left_on="_until",
-        right_on="since_ts",
-        by=BROKER,
-        strategy="backward",
-        allow_exact_matches=False,
-        check_sortedness=False,
-    )
-    both = last.sort("ts").join_asof(
-        ends.sort("end_ts"),
-        left_on="ts",
-        right_on="end_ts",
-        by=BROKER,
-        strategy="forward",
-        allow_exact_matches=False,
-        check_sortedness=False,
-        suffix="_first",
-    )
+    last = with_state(asked, began, BROKER, "_until", "since_ts", exact=False)
+    both = with_state(last, ends, BROKER, "ts", "end_ts", after=True, exact=False, suffix="_first")
     places = pl.int_ranges(pl.col("place_first").cast(pl.Int64), pl.col("place").cast(pl.Int64) + 1)
     met = both.filter(pl.col("place_first") <= pl.col("place")).select(
         *BROKER, "ts", "table_name", "record_id", places.alias("place")
@@ -226,4 +208,4 @@ def _within(silences: pl.DataFrame, errors: pl.DataFrame) -> pl.DataFrame:
 
 def _milliseconds(from_ts: str, to_ts: str) -> pl.Expr:
     """Return the whole milliseconds between two instants, each cut to its own."""
-    return pl.col(to_ts).dt.epoch("ms") - pl.col(from_ts).dt.epoch("ms")
+    return ms(to_ts) - ms(from_ts)

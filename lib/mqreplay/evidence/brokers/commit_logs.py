@@ -1,25 +1,40 @@
 """The commit logs of masters and slaves at the polls of their runtime tables, and how far slaves are behind.
 
 A log only grows while its broker runs, so the end at the last poll of the master bounds what a slave lacks from below.
+The settings of the brokers' stores say when they flush, and how a master waits for its slaves.
 """
 
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Sequence
+from typing import Final, NamedTuple
 
 import polars as pl
 
-from mqreplay.core.replication import byte_count_range
-from mqreplay.evidence.brokers.broker_descriptions import PROPERTIES, major_version
+from mqreplay.core.flush import FlushPolicy, commit_log_policy, due_after
+from mqreplay.core.replication import ReplicaSettings, byte_count_range, replica_settings
+from mqreplay.core.store_settings import is_set
+from mqreplay.evidence.brokers.broker_descriptions import PROPERTIES, descriptions, major_version
+from mqreplay.evidence.frames import columns
+from mqreplay.evidence.intervals import with_state
+from mqreplay.words.keys import BROKER
+from mqreplay.words.time_span import EPOCH
 
-BROKER = ("broker_name", "broker_id")
 RUN = (*BROKER, "boot_ts")  # a broker from one start to the next
 TO_FLUSH, TO_COMMIT = "remainHowManyDataToFlush", "remainHowManyDataToCommit"
 PUTS = "msgPutTotalTodayNow"
 TEXTS = (TO_FLUSH, TO_COMMIT, PUTS)
 SLICE = 200_000  # tables that are looked at at once: each has up to a hundred figures
-NEVER = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
-BEHIND = ("master_end", "behind_bytes", "behind_messages", "behind_ms", "behind_since")
+BEHIND_COLUMNS = ("master_end", "behind_bytes", "behind_messages", "behind_ms", "behind_since")
+DLEDGER: Final = ("enableDLegerCommitLog", "enableDLedgerCommitLog")
+LOG_SETTINGS: Final[dict[str, pl.DataType]] = {
+    **columns("ts", "broker_name", "broker_id", "broker_role"),
+    "fall_behind_max": pl.Int64(),
+    **columns("turns_ms", "thorough_ms", "is_dledger"),
+    "by_controller": pl.Boolean(),
+    "store": pl.Int64(),  # the place of the description among those of described_stores
+}
 
 
 def log_polls(broker_runtime: pl.DataFrame) -> pl.DataFrame:
@@ -36,7 +51,7 @@ def log_polls(broker_runtime: pl.DataFrame) -> pl.DataFrame:
         *BROKER,
         pl.coalesce("broker_addr", pl.col("broker_id").cast(pl.String)).alias("member"),
         "ts",
-        pl.col("boot_ts").fill_null(NEVER),
+        pl.col("boot_ts").fill_null(EPOCH),
         (major_version("broker_version_desc") >= 5).alias("since_5"),
         pl.col("commit_log_max_offset").alias("log_end"),
         "record_id",
@@ -78,12 +93,12 @@ def slaves_of(polls: pl.DataFrame) -> pl.DataFrame:
     """Return the polls of slaves: not those of a replica that a controller made the master, at the same address."""
     masters = polls.filter(pl.col("broker_id") == 0).select("broker_name", "ts", pl.col("member").alias("master"))
     others = polls.filter(pl.col("broker_id") != 0)
-    known = others.join_asof(masters, on="ts", by="broker_name", strategy="backward", check_sortedness=False)
+    known = with_state(others, masters, "broker_name", "ts")
     return known.filter(pl.col("master").is_null() | (pl.col("master") != pl.col("member"))).drop("master")
 
 
 def with_behind(slaves: pl.DataFrame, polls: pl.DataFrame) -> pl.DataFrame:
-    """Return the rows of slaves (broker_name, ts, log_end) with what they lack of their master's log; columns BEHIND.
+    """Return the rows of slaves (broker_name, ts, log_end) with what they lack of their master's log: BEHIND_COLUMNS.
 
     behind_bytes, behind_ms: at least so much: by the last poll of the master, and since its first poll with more
     behind_messages: at most so many: those stored since the master's last poll whose log the slave has
@@ -97,7 +112,7 @@ def with_behind(slaves: pl.DataFrame, polls: pl.DataFrame) -> pl.DataFrame:
         pl.col("boot_ts").alias("master_boot"),
         pl.col("puts").alias("master_puts"),
     )
-    rows = slaves.sort("ts").join_asof(last, on="ts", by="broker_name", strategy="backward", check_sortedness=False)
+    rows = with_state(slaves, last, "broker_name", "ts")
     by_end = (
         masters.group_by("broker_name", pl.col("boot_ts").alias("master_boot"), "log_end")
         .agg(pl.col("ts").min().alias("behind_since"), pl.col("puts").max().alias("puts_before"))
@@ -105,17 +120,8 @@ def with_behind(slaves: pl.DataFrame, polls: pl.DataFrame) -> pl.DataFrame:
     )
     of_run = ["broker_name", "master_boot"]
     ordered = rows.sort("log_end")
-    more = ordered.join_asof(
-        by_end.drop("puts_before"),
-        on="log_end",
-        by=of_run,
-        strategy="forward",
-        allow_exact_matches=False,
-        check_sortedness=False,
-    )
-    has = more.join_asof(
-        by_end.drop("behind_since"), on="log_end", by=of_run, strategy="backward", check_sortedness=False
-    )
+    more = with_state(ordered, by_end.drop("puts_before"), of_run, "log_end", after=True, exact=False)
+    has = with_state(more, by_end.drop("behind_since"), of_run, "log_end")
     lacks = (pl.col("master_end") - pl.col("log_end")).clip(lower_bound=0)
     is_behind, since = pl.col("behind_bytes") > 0, pl.col("behind_since")
     messages = pl.col("master_puts") - pl.col("puts_before")
@@ -136,7 +142,7 @@ def with_behind(slaves: pl.DataFrame, polls: pl.DataFrame) -> pl.DataFrame:
             .alias("behind_messages"),
         )
         .sort("ts")
-        .select(*slaves.columns, *BEHIND)
+        .select(*slaves.columns, *BEHIND_COLUMNS)
     )
 
 
@@ -149,11 +155,7 @@ def silent_slaves(polls: pl.DataFrame, silent_s: int) -> pl.DataFrame:
     masters = polls.filter(pl.col("broker_id") == 0).select("broker_name", "ts", "record_id")
     members = slaves_of(polls).select("broker_name", "member").unique()
     answers = polls.select("broker_name", "member", "broker_id", "ts", "log_end", pl.col("ts").alias("answered_ts"))
-    last = (
-        masters.join(members, "broker_name")
-        .sort("ts")
-        .join_asof(answers, on="ts", by=["broker_name", "member"], strategy="backward", check_sortedness=False)
-    )
+    last = with_state(masters.join(members, "broker_name"), answers, ["broker_name", "member"], "ts")
     is_silent = pl.col("ts") - pl.col("answered_ts") > pl.duration(seconds=silent_s)
     found = last.filter(is_silent & (pl.col("broker_id") != 0))
     return found.select(*BROKER, "ts", "log_end", "answered_ts", "record_id")
@@ -175,13 +177,12 @@ def with_slaves(masters: pl.DataFrame, polls: pl.DataFrame, within_s: int) -> pl
         pl.col("log_end").alias("slave_end"),
         pl.col("ts").alias("answered_ts"),
     )
-    each = (
-        masters.select("record_id", "broker_name", "ts", "log_end", "fall_behind_max")
-        .join(members, "broker_name")
-        .sort("ts")
-        .join_asof(answers, on="ts", by=["broker_name", "slave"], strategy="backward", check_sortedness=False)
-        .filter(pl.col("ts") - pl.col("answered_ts") <= pl.duration(seconds=within_s))
-    )
+    each = with_state(
+        masters.select("record_id", "broker_name", "ts", "log_end", "fall_behind_max").join(members, "broker_name"),
+        answers,
+        ["broker_name", "slave"],
+        "ts",
+    ).filter(pl.col("ts") - pl.col("answered_ts") <= pl.duration(seconds=within_s))
     # HAService#isSlaveOK, with the end of the slave's log for what it has confirmed.
     near = pl.col("log_end") - pl.col("slave_end") < pl.col("fall_behind_max")
     counted = each.group_by("record_id").agg(
@@ -191,3 +192,36 @@ def with_slaves(masters: pl.DataFrame, polls: pl.DataFrame, within_s: int) -> pl
     is_known = pl.col("ts") - pl.col("first_ts") > pl.duration(seconds=within_s)
     counts = [pl.when(is_known).then(pl.col(name).fill_null(0)).alias(name) for name in ("slaves", "near_slaves")]
     return joined.with_columns(counts).drop("first_ts")
+
+
+class Described(NamedTuple):
+    """What a brokers.json says of a broker's store, from ``ts`` on."""
+
+    key: tuple[str, int]
+    ts: dt.datetime
+    policy: FlushPolicy
+    replicas: ReplicaSettings
+    is_dledger: bool
+
+
+def described_stores(broker: pl.DataFrame) -> list[Described]:
+    """Return the settings of each description of a broker, by their times. ``broker`` is silver.broker."""
+    found = []
+    for row, named in descriptions(broker.sort("ts")):
+        role = row["broker_role"] or ("ASYNC_MASTER" if row["broker_id"] == 0 else "SLAVE")
+        is_dledger = any(is_set(named, name) for name in DLEDGER)
+        key, policy = (row["broker_name"], row["broker_id"]), commit_log_policy(named)
+        found.append(Described(key, row["ts"], policy, replica_settings(role, named), is_dledger))
+    return found
+
+
+def settings_of(stores: Sequence[Described]) -> pl.DataFrame:
+    """Return the settings as rows of LOG_SETTINGS."""
+    rows = [
+        (
+            *(of.ts, *of.key, of.replicas.role, of.replicas.fall_behind_max, *due_after(of.policy)),
+            *(of.is_dledger, of.replicas.enable_controller_mode, place),
+        )
+        for place, of in enumerate(stores)
+    ]
+    return pl.DataFrame(rows, LOG_SETTINGS, orient="row")

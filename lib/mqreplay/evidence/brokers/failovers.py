@@ -18,7 +18,7 @@ from mqreplay.core.store_settings import int_setting, is_set
 from mqreplay.decode.recorder_events import NAME_SERVER_SCAN, NAME_SERVER_SETTINGS
 from mqreplay.evidence.brokers.broker_descriptions import PROPERTIES, possible_versions, properties_of
 
-SAME = dt.timedelta(seconds=60)  # a change of the master this near to an outage of it is one failover
+SAME_FAILOVER = dt.timedelta(seconds=60)  # a change of the master this near to an outage of it is one failover
 
 
 @dataclass(frozen=True)
@@ -163,15 +163,15 @@ def _begun(
     for change in master_changes.rows(named=True):
         near = (
             each["broker_name"] == change["broker_name"]
-            and each["from_ts"] <= change["to_ts"] + SAME
-            and each["to_ts"] >= change["from_ts"] - SAME
+            and each["from_ts"] <= change["to_ts"] + SAME_FAILOVER
+            and each["to_ts"] >= change["from_ts"] - SAME_FAILOVER
             for each in known
             if each["broker_id"] == 0
         )
         polls = broker_runtime.filter(
-            (pl.col("broker_addr") == change["old_addr"]) & (pl.col("ts") <= change["to_ts"] + SAME)
+            (pl.col("broker_addr") == change["old_addr"]) & (pl.col("ts") <= change["to_ts"] + SAME_FAILOVER)
         )
-        failed = polls.filter(pl.col("error").is_not_null() & (pl.col("ts") >= change["from_ts"] - SAME))
+        failed = polls.filter(pl.col("error").is_not_null() & (pl.col("ts") >= change["from_ts"] - SAME_FAILOVER))
         # An old master that answers all the time gave its role away in order.
         if len(failed) and not any(near):
             answered = polls.filter(pl.col("error").is_null() & (pl.col("ts") <= failed["ts"].min()))

@@ -10,8 +10,9 @@ import polars as pl
 from mqreplay.core.store_settings import int_setting
 from mqreplay.decode.broker_runtime import DISKS
 from mqreplay.evidence.brokers.broker_descriptions import PROPERTIES, properties_of
-from mqreplay.evidence.brokers.commit_logs import BROKER, RUN, SLICE
-from mqreplay.evidence.time_spans import INSTANT
+from mqreplay.evidence.brokers.commit_logs import RUN, SLICE
+from mqreplay.evidence.frames import columns, typed
+from mqreplay.words.keys import BROKER
 
 # The least and the largest percentage of disk use that a broker of 5.x allows: above warning_ratio the disk is marked
 # full, at or below clean_ratio the mark is removed. The largest ones are the defaults.
@@ -20,10 +21,7 @@ RATIOS: Final = {
     "clean_ratio": ("diskSpaceCleanForciblyRatio", 30, 85),
 }
 FULL: dict[str, pl.DataType] = {
-    "broker_name": pl.String(),
-    "broker_id": pl.Int64(),
-    "from_ts": INSTANT,
-    "to_ts": INSTANT,
+    **columns("broker_name", "broker_id", "from_ts", "to_ts"),
     "polls": pl.Int64(),
     "ratio": pl.Float64(),
     "warning_ratio": pl.Float64(),
@@ -63,7 +61,7 @@ def full_disks(broker_runtime: pl.DataFrame, broker: pl.DataFrame) -> pl.DataFra
         last.is_not_null().alias("ends"),
         above.alias("record_ids"),
     )
-    return found.select(pl.col(name).cast(kind) for name, kind in FULL.items())
+    return typed(found, FULL)
 
 
 def _limits(broker: pl.DataFrame) -> pl.DataFrame:

@@ -11,46 +11,43 @@ import datetime as dt
 
 import polars as pl
 
-from mqreplay.evidence.brokers.broker_outages import BROKER
-from mqreplay.evidence.time_spans import INSTANT, with_session
+from mqreplay.decode.broker_runtime import EXPIRED, NAME_SERVER_LOST
+from mqreplay.evidence.frames import columns, host_of, typed
+from mqreplay.evidence.intervals import INSTANT, merge, with_state
+from mqreplay.words.keys import BROKER
 
 ADDRESSES = pl.List(pl.Struct({"key": pl.Int64, "value": pl.String}))
-BROKERS = pl.List(pl.Struct({"broker_name": pl.String, "cluster": pl.String, "broker_addrs": ADDRESSES}))
+LISTED_BROKERS = pl.List(pl.Struct({"broker_name": pl.String, "cluster": pl.String, "broker_addrs": ADDRESSES}))
 ANSWERED_EACH_S = 60  # seconds between two polls of a broker, at most, that belong together
-LISTS: dict[str, pl.DataType] = {
-    "namesrv_addr": pl.String(),
-    "from_ts": INSTANT,
-    "to_ts": INSTANT,
-    "broker_name": pl.String(),
-    "broker_id": pl.Int64(),
-    "broker_addr": pl.String(),
+LIST_SCHEMA: dict[str, pl.DataType] = {
+    **columns("namesrv_addr", "from_ts", "to_ts", "broker_name", "broker_id", "broker_addr"),
     "before_ts": INSTANT,  # the last instant at which the answer before was valid
     "record_id": pl.String(),
 }
 UNLISTED: dict[str, pl.DataType] = {
-    "broker_name": pl.String(),
-    "broker_id": pl.Int64(),
-    "broker_addr": pl.String(),
-    "from_ts": INSTANT,
+    **columns("broker_name", "broker_id", "broker_addr", "from_ts"),
     "answered_ts": INSTANT,  # its first answer meanwhile
-    "to_ts": INSTANT,
+    **columns("to_ts", "is_listed_again"),
+}
+LOST: dict[str, pl.DataType] = {
+    **columns("broker_name", "broker_id", "broker_addr", "from_ts", "to_ts"),
     "is_listed_again": pl.Boolean(),
+    "is_expired": pl.Boolean(),  # no registration came; else its connection closed
+    "record_id": pl.String(),
 }
 SILENT: dict[str, pl.DataType] = {
-    "namesrv_addr": pl.String(),
-    "from_ts": INSTANT,
+    **columns("namesrv_addr", "from_ts"),
     "failed_ts": INSTANT,  # the last poll that is known to have failed
     "to_ts": INSTANT,
     "ends": pl.Boolean(),  # it answered again
     "others": pl.Int64(),  # other name servers that answered meanwhile
     "record_ids": pl.List(pl.String()),
 }
-CHANGES: dict[str, pl.DataType] = {
+LISTED_CHANGES: dict[str, pl.DataType] = {
     "broker_name": pl.String(),
     "from_ts": INSTANT,  # the last instant at which the old master was listed
     "to_ts": INSTANT,  # the first one at which the new master was
-    "old_addr": pl.String(),
-    "new_addr": pl.String(),
+    **columns("old_addr", "new_addr"),
     "lacked": pl.Int64(),  # bytes of the old master's log that the new one had not copied; null: not known
     "moved": pl.Boolean(),  # the same broker at another address
     "record_id": pl.String(),  # of the answer that lists the new master
@@ -76,13 +73,13 @@ def listed_brokers(cluster_info: pl.DataFrame, until: dt.datetime | None) -> pl.
     spans = answered.select(
         by, pl.col("ts").alias("from_ts"), "to_ts", "brokers", before.alias("before_ts"), "record_id"
     )
-    brokers = spans.with_columns(pl.col("brokers").cast(BROKERS)).explode("brokers", empty_as_null=True)
+    brokers = spans.with_columns(pl.col("brokers").cast(LISTED_BROKERS)).explode("brokers", empty_as_null=True)
     each = brokers.unnest("brokers").explode("broker_addrs", empty_as_null=True)
     named = each.with_columns(
         pl.col("broker_addrs").struct.field("key").alias("broker_id"),
         pl.col("broker_addrs").struct.field("value").alias("broker_addr"),
     )
-    return named.select([pl.col(name).cast(kind) for name, kind in LISTS.items()])
+    return typed(named, LIST_SCHEMA)
 
 
 def unlisted_brokers(broker_runtime: pl.DataFrame, lists: pl.DataFrame) -> pl.DataFrame:
@@ -99,38 +96,57 @@ def unlisted_brokers(broker_runtime: pl.DataFrame, lists: pl.DataFrame) -> pl.Da
     answering = _merged(lists.with_columns(pl.lit("").alias("broker_addr"))).select(
         pl.col("since").alias("known_ts"), pl.col("until").alias("known_until")
     )
-    last = polled.sort("ts").join_asof(listed, left_on="ts", right_on="since", by="broker_addr", check_sortedness=False)
-    nearest = last.sort("ts").join_asof(
+    last = with_state(polled, listed, "broker_addr", "ts", "since")
+    nearest = with_state(
+        last,
         listed.select("broker_addr", pl.col("since").alias("again_ts")),
-        left_on="ts",
-        right_on="again_ts",
-        by="broker_addr",
-        strategy="forward",
-        check_sortedness=False,
+        "broker_addr",
+        "ts",
+        "again_ts",
+        after=True,
     )
     # An answer is valid until the next one: a broker that vanished was last listed until the new answer.
-    known = nearest.sort("ts").join_asof(
-        answering.sort("known_ts"), left_on="ts", right_on="known_ts", check_sortedness=False
-    )
+    known = with_state(nearest, answering, (), "ts", "known_ts")
     missing = known.filter((pl.col("ts") >= pl.col("until")) & (pl.col("ts") < pl.col("known_until"))).with_columns(
         pl.max_horizontal("until", "known_ts")
     )
-    sessions = with_session(missing, [*BROKER, "broker_addr", "until"], "ts", "ts", ANSWERED_EACH_S)
-    found = sessions.group_by(*BROKER, "broker_addr", "until", "session").agg(
-        pl.col("ts").min().alias("answered_ts"), pl.col("ts").max().alias("last_ts"), pl.col("again_ts").last()
-    )
-    placed = found.select(
+    key = (*BROKER, "broker_addr", "until")
+    sessions = merge(missing, key, pl.col("again_ts").last(), at="ts", gap_s=ANSWERED_EACH_S)
+    placed = sessions.select(
         *BROKER,
         "broker_addr",
         pl.col("until").alias("from_ts"),
-        "answered_ts",
-        pl.coalesce("again_ts", "last_ts").alias("to_ts"),
+        pl.col("from_ts").alias("answered_ts"),
+        pl.coalesce("again_ts", "to_ts").alias("to_ts"),
         pl.col("again_ts").is_not_null().alias("is_listed_again"),
     )
     merged = placed.group_by(*BROKER, "broker_addr", "from_ts").agg(
         pl.col("answered_ts").min(), pl.col("to_ts").max(), pl.col("is_listed_again").last()
     )
-    return merged.select([pl.col(name).cast(kind) for name, kind in UNLISTED.items()])
+    return typed(merged, UNLISTED)
+
+
+def lost_brokers(broker_runtime: pl.DataFrame) -> pl.DataFrame:
+    """Return the times in which a name server had lost a broker, by its log, until it registered again.
+
+    Columns: those of LOST. Without a later row of the broker it ends as it began.
+
+    A name server removes a broker whose connection closes, or that it has not heard for two minutes
+    (RouteInfoManager#onChannelDestroy, #scanNotActiveBroker). The broker may live.
+    """
+    by = (*BROKER, "broker_addr")
+    known = broker_runtime.drop_nulls("broker_addr").sort("ts", "record_id")
+    following = (pl.col(name).shift(-1).over(by).name.suffix("_next") for name in ("ts", "error"))
+    lost = known.with_columns(following).filter(pl.col("error").str.starts_with(NAME_SERVER_LOST))
+    again = pl.col("ts_next").is_not_null() & pl.col("error_next").is_null()
+    return typed(
+        lost,
+        LOST,
+        from_ts=pl.col("ts"),
+        to_ts=pl.when(again).then("ts_next").otherwise("ts"),
+        is_listed_again=again,
+        is_expired=pl.col("error").str.ends_with(EXPIRED),
+    )
 
 
 def until_listed(outages: pl.DataFrame, unlisted: pl.DataFrame) -> pl.DataFrame:
@@ -152,7 +168,7 @@ def name_server_outages(cluster_info: pl.DataFrame, holes: pl.DataFrame) -> pl.D
     by = "namesrv_addr"
     spans = holes.select("from_ts", "to_ts").sort("from_ts")
     polls = cluster_info.drop_nulls(by).sort("ts", "record_id")
-    met = polls.join_asof(spans, left_on="ts", right_on="from_ts", strategy="backward")
+    met = with_state(polls, spans, (), "ts", "from_ts")
     seen = met.filter((pl.col("ts") > pl.col("to_ts")).fill_null(value=True)).drop("from_ts", "to_ts")
     failed = pl.col("error").is_not_null()
     runs = seen.with_columns(
@@ -180,21 +196,18 @@ def name_server_outages(cluster_info: pl.DataFrame, holes: pl.DataFrame) -> pl.D
     others = silent.join(answers, how="cross").filter(overlaps)
     count = others.group_by(by, "run").agg(pl.col("other").n_unique().cast(pl.Int64).alias("others"))
     placed = silent.join(count, [by, "run"], how="left").with_columns(pl.col("others").fill_null(0))
-    return placed.select([pl.col(name).cast(kind) for name, kind in SILENT.items()]).sort("from_ts", by)
+    return typed(placed, SILENT).sort("from_ts", by)
 
 
 def _merged(lists: pl.DataFrame) -> pl.DataFrame:
     """Return broker_addr, since, until: while any name server listed an address."""
-    spans = lists.select("broker_addr", pl.col("from_ts").alias("since"), pl.col("to_ts").alias("until"))
-    together = with_session(spans, ["broker_addr"], "since", "until", 0)
-    merged = together.group_by("broker_addr", "session").agg(pl.col("since").min(), pl.col("until").max())
-    return merged.drop("session")
+    return merge(lists, ["broker_addr"]).rename({"from_ts": "since", "to_ts": "until"})
 
 
 def master_changes(lists: pl.DataFrame, broker_runtime: pl.DataFrame) -> pl.DataFrame:
     """Return the changes of a broker name's master to another address, by the name servers' lists.
 
-    Columns: those of CHANGES.
+    Columns: those of LISTED_CHANGES.
 
     ``lacked``: the end of the old master's commit log, as last answered, less the last end that the new master gave
     while it was a replica; null if one of them is not known. ``moved``: nothing listed or polled the new address
@@ -231,9 +244,7 @@ def master_changes(lists: pl.DataFrame, broker_runtime: pl.DataFrame) -> pl.Data
     copied = replicas.filter((pl.col("ts") < pl.col("led_ts")).fill_null(True))
     new = _last_end(old, copied, "new_addr", "to_ts", "new_end")
     lacked = (pl.col("old_end") - pl.col("new_end")).clip(lower_bound=0).alias("lacked")
-    return _with_moves(new.with_columns(lacked), lists, broker_runtime).select(
-        [pl.col(name).cast(kind) for name, kind in CHANGES.items()]
-    )
+    return typed(_with_moves(new.with_columns(lacked), lists, broker_runtime), LISTED_CHANGES)
 
 
 def _with_moves(changes: pl.DataFrame, lists: pl.DataFrame, broker_runtime: pl.DataFrame) -> pl.DataFrame:
@@ -250,16 +261,29 @@ def _with_moves(changes: pl.DataFrame, lists: pl.DataFrame, broker_runtime: pl.D
     )
     others = [old.filter(pl.col("ts") > pl.col("to_ts")), new.filter(pl.col("ts") < pl.col("from_ts"))]
     replaced = pl.concat([each.select(by) for each in others]).unique().with_columns(is_other=True)
-    host = [pl.col(name).str.replace(r":[0-9]+$", "") for name in ("old_addr", "new_addr")]
+    host = [host_of(name) for name in ("old_addr", "new_addr")]
     same = pl.col("goes_on").fill_null(host[0] == host[1]) & pl.col("is_other").is_null()
     return changes.join(ends, by, how="left").join(replaced, by, how="left").with_columns(same.alias("moved"))
+
+
+def masterless_names(lists: pl.DataFrame) -> pl.DataFrame:
+    """Return the broker names of which name servers listed slaves, and no master at any time.
+
+    Columns: broker_name, broker_id, broker_addr (of the first slave), from_ts, to_ts, record_ids.
+
+    A slave registers by its own brokerName and brokerId, and asks for the master of this name
+    (BrokerController#registerBrokerAll): with another name than its master's it copies nothing.
+    """
+    known = lists.drop_nulls("broker_name")
+    led = known.filter(pl.col("broker_id") == 0).select("broker_name").unique()
+    slaves = known.filter(pl.col("broker_id") > 0).join(led, "broker_name", how="anti")
+    first = (pl.col(name).sort_by("broker_id", "from_ts").first() for name in ("broker_id", "broker_addr"))
+    return slaves.group_by("broker_name").agg(
+        *first, pl.col("from_ts").min(), pl.col("to_ts").max(), pl.col("record_id").unique().sort().alias("record_ids")
+    )
 
 
 def _last_end(changes: pl.DataFrame, ends: pl.DataFrame, addr: str, ts: str, name: str) -> pl.DataFrame:
     """Add the last end of the log at an address until an instant."""
     known = ends.select("broker_name", pl.col("addr").alias(addr), pl.col("ts").alias("_ts"), pl.col("end").alias(name))
-    return (
-        changes.sort(ts)
-        .join_asof(known.sort("_ts"), left_on=ts, right_on="_ts", by=["broker_name", addr], check_sortedness=False)
-        .drop("_ts")
-    )
+    return with_state(changes, known, ["broker_name", addr], ts, "_ts").drop("_ts")

@@ -12,19 +12,12 @@ import numpy as np
 import polars as pl
 
 from mqreplay.evidence.arrays.distinct import key_codes
-from mqreplay.evidence.arrays.frame_arrays import NOWHERE, Mask, Numbers, column_numbers, int64_series
-from mqreplay.evidence.arrays.keys import QUEUE
+from mqreplay.evidence.arrays.frame_arrays import NOWHERE, Mask, Numbers, column_numbers, int64_series, runs, starts
 from mqreplay.evidence.arrays.nearest import nearest
-from mqreplay.evidence.arrays.sorted_runs import runs, starts
+from mqreplay.evidence.frames import columns, typed
+from mqreplay.words.keys import BROKER, QUEUE
 
-BROKER = ("broker_name", "broker_id")
-PLACE: dict[str, pl.DataType] = {
-    "broker_name": pl.String(),
-    "topic": pl.String(),
-    "queue_id": pl.Int32(),
-    "queue_offset": pl.Int64(),
-    "place": pl.Int64(),
-}
+LOG_MARK: dict[str, pl.DataType] = {**columns("broker_name", "topic", "queue_id", "queue_offset"), "place": pl.Int64()}
 # MessageDecoder#createMessageId: address and port, then the place in 16 hexadecimal digits; 56 digits with IPv6.
 OFFSET_MSG_ID = "^([0-9A-Fa-f]{32}|[0-9A-Fa-f]{56})$"
 
@@ -112,7 +105,7 @@ def _places(pull: pl.DataFrame, consume: pl.DataFrame, produce: pl.DataFrame) ->
         ),
         with_id.select(*QUEUE, "queue_offset", place=of_id),
     ]
-    return pl.concat([frame.select(pl.col(n).cast(of) for n, of in PLACE.items()) for frame in listed]).drop_nulls()
+    return pl.concat([typed(frame, LOG_MARK) for frame in listed]).drop_nulls()
 
 
 def _places_around_last(pull: pl.DataFrame, places: pl.DataFrame) -> dict[str, pl.Series]:

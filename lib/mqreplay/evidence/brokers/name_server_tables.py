@@ -18,11 +18,11 @@ from mqreplay.core.route_info_manager import RouteInfoManager, TopicConfigs, reg
 from mqreplay.core.topic_route import MASTER_ID, PERM_READ, PERM_WRITE, QueueData, TopicRouteData
 from mqreplay.core.version import BROKER_5
 from mqreplay.evidence.arrays.frame_arrays import Numbers
-from mqreplay.evidence.brokers.broker_descriptions import PROPERTIES, properties_of, version_of
+from mqreplay.evidence.brokers.broker_descriptions import descriptions, version_of
 
-SLACK: Final = 5_000  # ms: files are copied, and clients and the recorder read their clocks, at slightly other times
-ALWAYS: Final = -(2**62)
-FULL: Final = PERM_READ | PERM_WRITE
+CLOCK_SLACK_MS: Final = 5_000  # files are copied, and clients and the recorder read their clocks, at other times
+BEFORE_RECORDING: Final = -(2**62)
+READ_WRITE: Final = PERM_READ | PERM_WRITE
 Place = tuple[str, int, str]  # broker name, broker id, address
 
 
@@ -44,12 +44,12 @@ class Change(NamedTuple):
 class State(NamedTuple):
     """What the tables have of a topic after a number of changes.
 
-    ``forgettable``: brokers whose part an operator may have deleted on the name server, with the topic.
+    ``deletable_brokers``: brokers whose part an operator may have deleted on the name server, with the topic.
     """
 
     changes: int
     route: TopicRouteData | None
-    forgettable: frozenset[str]
+    deletable_brokers: frozenset[str]
 
 
 class NameServerTables:
@@ -66,14 +66,14 @@ class NameServerTables:
         self._states: dict[str, list[State]] = {topic: [State(0, None, frozenset())] for topic in asked}
         self._manager, self._listed = RouteInfoManager(), frozenset[Place]()
         self._configs: dict[str, dict[str, QueueData]] = {}
-        self._forgettable: dict[str, set[str]] = {}
+        self._deletable_brokers: dict[str, set[str]] = {}
         self.first_copy: dict[str, int] = {}
         lists = [number for number, change in enumerate(self._changes) if change.brokers is not None]
         self.first_list = lists[0] if lists else len(self._changes)
         for number, change in enumerate(self._changes):
             self._apply(change, number)
-        self._surely = np.array([change.late + lag_ms + SLACK for change in self._changes], np.int64)
-        early = np.array([change.early - SLACK for change in self._changes], np.int64)
+        self._surely = np.array([change.late + lag_ms + CLOCK_SLACK_MS for change in self._changes], np.int64)
+        early = np.array([change.early - CLOCK_SLACK_MS for change in self._changes], np.int64)
         order = np.argsort(early, kind="stable")
         self._maybe = early[order]
         self._reached = np.maximum.accumulate(order + 1) if len(order) else order
@@ -106,7 +106,7 @@ class NameServerTables:
             state = State(
                 number + 1,
                 self._manager.pickup_topic_route_data(topic),
-                frozenset(self._forgettable.get(topic, ())),
+                frozenset(self._deletable_brokers.get(topic, ())),
             )
             if state[1:] != states[-1][1:]:
                 states.append(state)
@@ -117,10 +117,10 @@ class NameServerTables:
             # No registration makes a name server forget a topic; `mqadmin deleteTopic` asks it to, for all brokers.
             topics.pop(change.topic, None)
             listed = self._manager.topic_queue_table.get(change.topic, {})
-            self._forgettable.setdefault(change.topic, set()).update(listed)
+            self._deletable_brokers.setdefault(change.topic, set()).update(listed)
             return
         topics[change.topic] = change.queue_data
-        self._forgettable.get(change.topic, set()).discard(change.broker_name)
+        self._deletable_brokers.get(change.topic, set()).discard(change.broker_name)
         for place in self._listed:
             if place[:2] == (change.broker_name, MASTER_ID):
                 self._send(place, {change.topic: change.queue_data}, change.late)
@@ -146,17 +146,17 @@ def config_changes(topic_config: pl.DataFrame, broker: pl.DataFrame) -> list[Cha
     """Return what masters registered of their topics, from silver.topic_config and silver.broker."""
     described = broker.filter(pl.col("broker_id") == MASTER_ID).sort("ts")
     settings: dict[str, tuple[int, str]] = {}
-    for row in described.with_columns(pl.col("properties").cast(PROPERTIES)).rows(named=True):
-        permission = _number(properties_of(row).get("brokerPermission"), FULL)
+    for row, named in descriptions(described):
+        permission = _number(named.get("brokerPermission"), READ_WRITE)
         settings[row["broker_name"]] = (permission, version_of(row))
     copied = pl.col("ts").dt.epoch("ms").alias("late")
     rows = topic_config.filter(pl.col("broker_id") == MASTER_ID).with_columns(copied)
     times = rows.select("source_name", "late").unique().sort("late")
-    before = times.with_columns(pl.col("late").shift(1).over("source_name").fill_null(ALWAYS).alias("early"))
+    before = times.with_columns(pl.col("late").shift(1).over("source_name").fill_null(BEFORE_RECORDING).alias("early"))
     changes = []
     for row in rows.join(before, ["source_name", "late"]).rows(named=True):
         name = row["broker_name"]
-        queue_data = _queue_data(row, *settings.get(name, (FULL, BROKER_5)))
+        queue_data = _queue_data(row, *settings.get(name, (READ_WRITE, BROKER_5)))
         changes.append(Change(row["late"], row["early"], name, row["topic"], queue_data))
     return changes
 
@@ -169,7 +169,7 @@ def list_changes(lists: pl.DataFrame) -> dict[str, list[Change]]:
         place.filter(pl.col("broker_addr").is_not_null()).sort().alias("brokers"), pl.col("before_ts").max()
     )
     seen = pl.coalesce("before_ts", pl.col("from_ts").shift(1).over("namesrv_addr")).dt.epoch("ms")
-    ordered = answers.sort(by).with_columns(seen.fill_null(ALWAYS).alias("early"))
+    ordered = answers.sort(by).with_columns(seen.fill_null(BEFORE_RECORDING).alias("early"))
     is_change = pl.col("brokers").ne_missing(pl.col("brokers").shift(1).over("namesrv_addr"))
     found: dict[str, list[Change]] = {}
     changed = ordered.filter(is_change).select("namesrv_addr", pl.col("from_ts").dt.epoch("ms"), "early", "brokers")
@@ -182,7 +182,7 @@ def list_changes(lists: pl.DataFrame) -> dict[str, list[Change]]:
 def described_brokers(broker: pl.DataFrame) -> list[Change]:
     """Return a list of all brokers of silver.broker, for a recording without a name server's list."""
     rows = broker.filter(pl.col("broker_addr").is_not_null()).select("broker_name", "broker_id", "broker_addr").rows()
-    return [Change(ALWAYS, ALWAYS, brokers=frozenset(rows))]
+    return [Change(BEFORE_RECORDING, BEFORE_RECORDING, brokers=frozenset(rows))]
 
 
 def registration_lag(broker: pl.DataFrame) -> int:
@@ -191,8 +191,8 @@ def registration_lag(broker: pl.DataFrame) -> int:
     A broker registers a change at once, and what was lost again with its next period (BrokerController#start).
     """
     ends = []
-    for row in broker.with_columns(pl.col("properties").cast(PROPERTIES)).rows(named=True):
-        period = _number(properties_of(row).get("registerNameServerPeriod"), REGISTER_NAME_SERVER_PERIOD)
+    for row, named in descriptions(broker):
+        period = _number(named.get("registerNameServerPeriod"), REGISTER_NAME_SERVER_PERIOD)
         version = BROKER_5 if row["rocketmq_version"] is None else version_of(row)
         ends.append(registration(0, version, period).end)
     return max(ends, default=registration(0, BROKER_5).end)

@@ -11,7 +11,8 @@ from collections.abc import Callable, Mapping
 import polars as pl
 
 from mqreplay.core.system_names import is_made_by_brokers, is_system_group
-from mqreplay.evidence.time_spans import INSTANT, with_session
+from mqreplay.evidence.frames import columns
+from mqreplay.evidence.intervals import INSTANT, merge
 
 ANSWERS_EACH = 90  # seconds between two signs of life of a broker, at most, that belong together
 PERM_INHERIT = 1  # topics with it are templates and the topics of clusters and brokers: each broker makes its own
@@ -28,8 +29,7 @@ GROUP_VALUES = {
 DRIFT: dict[str, pl.DataType] = {
     "broker_name": pl.String(),
     "broker_id": pl.Int64(),  # of the slave
-    "topic": pl.String(),
-    "consumer_group": pl.String(),
+    **columns("topic", "consumer_group"),
     "differs": pl.String(),  # values of the slave and of the master; null: the slave lacks it
     "from_ts": INSTANT,
     "to_ts": INSTANT,  # the last instant at which both brokers gave a sign of life
@@ -87,8 +87,7 @@ def signs_of_life(broker_runtime: pl.DataFrame, snapshot: pl.DataFrame, each_s: 
     answered = broker_runtime.filter(pl.col("error").is_null()).select(*place, "ts")
     copied = snapshot.filter(pl.col("broker_id").is_not_null()).select(*place, "ts")
     signs = pl.concat([answered, copied]).unique()
-    spans = with_session(signs, place, "ts", "ts", each_s).group_by(*place, "session")
-    return spans.agg(pl.col("ts").min().alias("since"), pl.col("ts").max().alias("until")).drop("session")
+    return merge(signs, place, at="ts", gap_s=each_s).rename({"from_ts": "since", "to_ts": "until"})
 
 
 def _drift(configs: pl.DataFrame, every: pl.DataFrame, of: Of, watched: pl.DataFrame) -> pl.DataFrame:

@@ -10,14 +10,16 @@ from __future__ import annotations
 import polars as pl
 
 from mqreplay.evidence.brokers.broker_descriptions import described_brokers
+from mqreplay.evidence.frames import first_of
+from mqreplay.evidence.intervals import with_state
+from mqreplay.words.keys import CLIENT_QUEUE
 
 MASTER_ID = 0
-READER = ("consumer_group", "topic", "broker_name", "queue_id", "client_id")
 # Values of ``why``.
 LAGGED = "lagged"  # the broker compared, and the client read further back than its memory
-KEPT = "kept"  # a broker whose effective ratio is below 1 suggested itself
+KEPT_BY_RATIO = "kept"  # a broker whose effective ratio is below 1 suggested itself
 BY_GROUP = "by_group"  # the subscription group's brokerId, not the lag
-UNKNOWN = "unknown"  # memory or ratio of the broker that answered are not known
+UNKNOWN_RATIO = "unknown"  # memory or ratio of the broker that answered are not known
 KEEPER = ("keeper_id", "keeper_ratio", "keeper_configured", "keeper_addr")
 
 
@@ -27,27 +29,19 @@ def slave_reads(
     """Return the pulls that a suggestion sent to a slave, with what the answer before says about the reason.
 
     Columns: those of ``pull_route``; ``why``; ``behind``, whether the answer before left messages in the queue; KEEPER,
-    the broker whose setting kept the client, null unless ``why`` is KEPT. ``pull_route``, ``suggestions``
+    the broker whose setting kept the client, null unless ``why`` is KEPT_BY_RATIO. ``pull_route``, ``suggestions``
     (gold.slave_suggestion) and ``pull`` are one shard, ``broker`` is silver.broker. Without a master in its route, a
     client that keeps to the slave follows the failover: such pulls are left out.
     """
     has_master = pl.col("route_broker_ids").list.contains(MASTER_ID)
     sent = pull_route.filter((pl.col("cause") == "suggested") & has_master)
     answers = _judged_answers(suggestions, pull, described_brokers(broker))
-    known = sent.sort("request_ts").join_asof(
-        answers.sort("answered_ts"),
-        left_on="request_ts",
-        right_on="answered_ts",
-        by=READER,
-        strategy="backward",
-        allow_exact_matches=False,
-        check_sortedness=False,
-    )
+    known = with_state(sent, answers, CLIENT_QUEUE, "request_ts", "answered_ts", exact=False)
     # The answer before a client's first pull may lie before the rows that are read.
-    reader = [pl.col(name) for name in READER]
+    reader = [pl.col(name) for name in CLIENT_QUEUE]
     near = pl.col("why").backward_fill().forward_fill().over(reader, order_by="request_ts")
-    filled = known.with_columns(near.fill_null(UNKNOWN).alias("why"), pl.col("behind").fill_null(value=False))
-    was_kept = pl.col("why") == KEPT
+    filled = known.with_columns(near.fill_null(UNKNOWN_RATIO).alias("why"), pl.col("behind").fill_null(value=False))
+    was_kept = pl.col("why") == KEPT_BY_RATIO
     last = [pl.col(name).backward_fill().forward_fill().over(reader, order_by="request_ts") for name in KEEPER]
     return filled.with_columns(pl.when(was_kept).then(each).name.keep() for each in last).select(
         *pull_route.columns, "why", "behind", *KEEPER
@@ -72,12 +66,12 @@ def _judged_answers(suggestions: pl.DataFrame, pull: pl.DataFrame, brokers: pl.D
     )
     keeps = (pl.col("effective_ratio") < 1).fill_null(value=False)
     return suggested.with_columns(_why(keeps).alias("why")).select(
-        *READER,
+        *CLIENT_QUEUE,
         pl.col("request_ts").alias("answered_ts"),
         "why",
         "behind",
         *[
-            pl.when(pl.col("why") == KEPT).then(pl.col(name)).alias(keeper)
+            pl.when(pl.col("why") == KEPT_BY_RATIO).then(pl.col(name)).alias(keeper)
             for keeper, name in zip(
                 KEEPER, ("broker_id", "effective_ratio", "configured_ratio", "broker_addr"), strict=True
             )
@@ -94,16 +88,11 @@ def _why(keeps: pl.Expr) -> pl.Expr:
     # Where the bounds of the distance do not decide, the broker did: it suggests a slave to those that are slow.
     broker_decided = pl.col("expected_suggest").is_null() & ~not_slow.fill_null(value=False)
     is_slow = (pl.col("diff_min") > memory).fill_null(value=False) | broker_decided
-    return (
-        pl.when(behind_master.fill_null(value=False))
-        .then(pl.lit(LAGGED))
-        .when(keeps)
-        .then(pl.lit(KEPT))
-        .when(memory.is_null())
-        .then(pl.lit(UNKNOWN))
-        .when(is_slow)
-        .then(pl.lit(LAGGED))
-        .when(as_expected)
-        .then(pl.lit(BY_GROUP))
-        .otherwise(pl.lit(UNKNOWN))
+    return first_of(
+        (behind_master, LAGGED),
+        (keeps, KEPT_BY_RATIO),
+        (memory.is_null(), UNKNOWN_RATIO),
+        (is_slow, LAGGED),
+        (as_expected, BY_GROUP),
+        otherwise=UNKNOWN_RATIO,
     )

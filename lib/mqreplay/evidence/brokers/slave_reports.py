@@ -9,6 +9,9 @@ from __future__ import annotations
 
 import polars as pl
 
+from mqreplay.evidence.frames import host_of
+from mqreplay.evidence.intervals import with_state
+
 CONNECTION = ("addr", "confirmed_offset", "behind_bytes", "in_sync")
 
 
@@ -28,6 +31,33 @@ def slave_connections(ha_status: pl.DataFrame) -> pl.DataFrame:
         *("day", "broker_name", "broker_id", "ts", "connection", "slave_addr", "master_end", "confirmed_offset"),
         *("behind_bytes", "in_sync", "record_id"),
     )
+
+
+def slaves_fallen_behind(ha_status: pl.DataFrame, lag_s: int) -> pl.DataFrame:
+    """Return the times of more than ``lag_s`` seconds in which masters reported a slave as not in sync.
+
+    Columns: broker_name, slave_host, from_ts, to_ts, least_bytes, behind_bytes (the least and most that it lacked),
+    confirmed_offset (the last), stands (it confirmed nothing meanwhile), record_ids. A slave is known by its host: each
+    connection has another port.
+    """
+    host = host_of("slave_addr").alias("slave_host")
+    by = ["broker_name", "slave_host"]
+    reports = slave_connections(ha_status).with_columns(host).drop_nulls(by).sort("ts")
+    runs = reports.with_columns((~pl.col("in_sync")).rle_id().over(by).alias("run"))
+    spans = (
+        runs.filter(~pl.col("in_sync"))
+        .group_by(*by, "run")
+        .agg(
+            pl.col("ts").min().alias("from_ts"),
+            pl.col("ts").max().alias("to_ts"),
+            pl.col("behind_bytes").min().alias("least_bytes"),
+            pl.col("behind_bytes").max(),
+            (pl.col("confirmed_offset").n_unique() == 1).alias("stands"),
+            pl.col("confirmed_offset").last(),
+            pl.col("record_id").unique().sort().alias("record_ids"),
+        )
+    )
+    return spans.filter(pl.col("to_ts") - pl.col("from_ts") > pl.duration(seconds=lag_s)).drop("run")
 
 
 def slave_reports(ha_status: pl.DataFrame) -> pl.DataFrame:
@@ -73,14 +103,7 @@ def with_reports(masters: pl.DataFrame, reports: pl.DataFrame, within_s: int) ->
     known = most.join(first, "broker_name").filter(
         pl.col("ts") - pl.col("first_report") >= pl.duration(seconds=within_s)
     )
-    joined = masters.sort("ts", maintain_order=True).join_asof(
-        known.sort("ts"),
-        on="ts",
-        by="broker_name",
-        strategy="backward",
-        tolerance=window,
-        check_sortedness=False,
-    )
+    joined = with_state(masters, known, "broker_name", "ts", within=window)
     return joined.with_columns(
         pl.coalesce("reported", "slaves").alias("slaves"),
         pl.coalesce("reported_near", "near_slaves").alias("near_slaves"),
@@ -95,13 +118,12 @@ def with_confirmed(silent: pl.DataFrame, copies: pl.DataFrame, reports: pl.DataF
     """
     if reports.is_empty() or silent.is_empty():
         return silent
-    known = silent.sort("ts").join_asof(
+    known = with_state(
+        silent,
         reports.select("broker_name", "ts", "connections", "least_confirmed"),
-        on="ts",
-        by="broker_name",
-        strategy="backward",
-        tolerance=f"{within_s}s",
-        check_sortedness=False,
+        "broker_name",
+        "ts",
+        within=f"{within_s}s",
     )
     is_copied = (pl.col("connections") >= pl.col("copies")).fill_null(value=False)
     confirmed = pl.when(is_copied).then(pl.max_horizontal("log_end", "least_confirmed")).otherwise("log_end")

@@ -1,8 +1,11 @@
-"""Lag that grows: messages arrive in a queue, and the group's offset does not advance, whoever holds the queue.
+"""Lag that grows: the group's offset of a queue does not advance, or more slowly than messages arrive.
 
 Standstills of queues that a member held are findings of their own (standstills.py). The others are of groups whose
 queues nobody is known to hold: clients of POP and gRPC, pull consumers that report no queues, groups whose last member
 left.
+
+A group that was stopped, restarted or got a burst catches up: its lag rises in one step, or falls again. So a span in
+which it advances counts only if the lag rose in most of its steps, and if the group had not worked half of it off.
 """
 
 from __future__ import annotations
@@ -13,20 +16,22 @@ from collections.abc import Collection
 import polars as pl
 
 from mqreplay.core.system_names import PROXY_GROUP
-from mqreplay.evidence.arrays.keys import KEY
+from mqreplay.evidence.arrays.nearest import as_of
+from mqreplay.evidence.frames import ms, with_flag
 from mqreplay.evidence.gap_rows import gap_rows
-from mqreplay.evidence.members.membership import (
-    BROADCASTING,
-    consumer_groups,
-    is_of_application,
-    is_own_group,
-)
+from mqreplay.evidence.intervals import INSTANT
+from mqreplay.evidence.members.membership import BROADCASTING, consumer_groups, is_of_application, is_own_group
+from mqreplay.evidence.offsets.queue_ends import lag_of
 from mqreplay.evidence.offsets.queue_events import accepted_commits
-from mqreplay.evidence.time_spans import INSTANT
+from mqreplay.words.keys import GROUP_QUEUE, GROUP_TOPIC, QUEUE
 
 LOCAL_OFFSETS = "the offsets of a broadcasting group are with its clients, and no broker knows them"
 NO_OFFSETS = "no offset of the group was recorded"
-GROUP_TOPIC = ["consumer_group", "topic"]
+STEP_S = 30  # ends of queues are polled every 30 s
+NOISE = 0.9  # a lag that falls by less goes on growing
+MOST_STEPS = 2 / 3  # of the steps of a span: the lag rose, the offset advanced
+LARGEST_STEP = 0.5  # of the growth: a burst comes in one step
+BEHIND_S = 60  # of what arrives: commits and polls alone make a lag of some seconds
 
 
 def advances_of_shard(offset_change: pl.DataFrame, offset_commit: pl.DataFrame) -> pl.DataFrame:
@@ -40,7 +45,7 @@ def advances_of_shard(offset_change: pl.DataFrame, offset_commit: pl.DataFrame) 
     copied = offset_change.filter(of_master & (pl.col("new_offset") > pl.col("previous_offset")))
     committed = (
         accepted_commits(offset_commit)
-        .group_by(KEY)
+        .group_by(GROUP_QUEUE)
         .agg(pl.col("commit_offset").n_unique().alias("offsets"), pl.col("ts").max().alias("advanced_ts"))
     )
     moved = committed.filter(pl.col("offsets") > 1)
@@ -81,14 +86,13 @@ def growing_lag(
     spans = still.explode("spans").unnest("spans").filter(pl.col("arrived") > 0)
     broadcasting = consumer_groups(heartbeat).filter(pl.col("message_model") == BROADCASTING)
     own = spans.filter(is_of_application()).join(broadcasting, "consumer_group", how="anti")
-    unheld = own.join(held.select(*KEY, "from_ts"), [*KEY, "from_ts"], how="anti")
-    advanced = advances.select(GROUP_TOPIC).unique().with_columns(pl.lit(True).alias("advanced"))
-    used = unheld.with_columns(_has_member(unheld, members)).join(advanced, GROUP_TOPIC, how="left")
-    alive = used.filter(pl.col("advanced").fill_null(False) | pl.col("has_member"))
+    unheld = own.join(held.select(*GROUP_QUEUE, "from_ts"), [*GROUP_QUEUE, "from_ts"], how="anti")
+    used = with_flag(unheld.with_columns(_has_member(unheld, members)), advances, GROUP_TOPIC, "advanced")
+    alive = used.filter(pl.col("advanced") | pl.col("has_member"))
     down_ms = _down_ms(alive, outages)
-    length_ms = pl.col("to_ts").dt.epoch("ms") - pl.col("from_ts").dt.epoch("ms")
+    length_ms = ms("to_ts") - ms("from_ts")
     grown = alive.with_columns(down_ms).filter(length_ms - pl.col("down_ms") >= stuck_s * 1000)
-    return grown.select(*KEY, "from_ts", "to_ts", "offset", "waiting", "arrived")
+    return grown.select(*GROUP_QUEUE, "from_ts", "to_ts", "offset", "waiting", "arrived")
 
 
 def lag_gaps(
@@ -138,3 +142,85 @@ def _down_ms(spans: pl.DataFrame, outages: pl.DataFrame) -> pl.Series:
     shared = (ended.dt.epoch("ms") - began.dt.epoch("ms")).clip(lower_bound=0)
     sums = met.group_by("span").agg(shared.sum().alias("down_ms"))
     return numbered.join(sums, "span", how="left", maintain_order="left")["down_ms"].fill_null(0)
+
+
+def falling_behind_of_shard(offset_change: pl.DataFrame, ends: pl.DataFrame, behind_s: int) -> pl.DataFrame:
+    """Return the spans of ``behind_s`` seconds and longer in which a queue's lag grew although its offset advanced.
+
+    Columns: GROUP_QUEUE, from_ts, to_ts, lag_before, waiting (at the end), arrived, consumed (messages), halved_ts:
+    when the group had worked off half of it; null if it did not. ``ends`` is queue_ends' frame.
+    """
+    of_master = (pl.col("broker_id") == 0) & pl.col("client_id").is_null() & pl.col("new_offset").is_not_null()
+    changes = offset_change.filter(of_master).select(*GROUP_QUEUE, "to_ts", "new_offset")
+    points = _with_runs(_points(changes, changes.select(GROUP_QUEUE).unique().filter(is_of_application()), ends))
+    by = [*GROUP_QUEUE, "run"]
+    peaks = points.filter(pl.col("ts") <= pl.col("ts").sort_by("lag", "ts").last().over(by))
+    rose, advanced = pl.col("rise") > 0, pl.col("did") > 0
+    inner = pl.col("rise").is_not_null()
+    steps, growth = inner.sum(), pl.col("lag").last() - pl.col("lag").first()
+    spans = (
+        peaks.sort("ts")
+        .with_columns(pl.when(pl.int_range(pl.len()).over(by) > 0).then(pl.col("rise", "did")))
+        .group_by(by)
+        .agg(
+            pl.col("ts").first().alias("from_ts"),
+            pl.col("ts").last().alias("to_ts"),
+            pl.col("lag").first().alias("lag_before"),
+            pl.col("lag").last().alias("waiting"),
+            (pl.col("end").last() - pl.col("end").first()).alias("arrived"),
+            (pl.col("offset").last() - pl.col("offset").first()).alias("consumed"),
+            (((rose & inner).sum() >= steps * MOST_STEPS) & ((advanced & inner).sum() >= steps * MOST_STEPS)).alias(
+                "steady"
+            ),
+            (pl.col("rise").max() <= growth * LARGEST_STEP).alias("no_burst"),
+        )
+    )
+    length_s = (pl.col("to_ts") - pl.col("from_ts")).dt.total_milliseconds() / 1000
+    is_long = (length_s >= behind_s) & (pl.col("waiting") * length_s >= pl.col("arrived") * BEHIND_S)
+    found = spans.filter(is_long & pl.col("steady") & pl.col("no_burst") & (pl.col("waiting") > pl.col("lag_before")))
+    later = found.select(*GROUP_QUEUE, "to_ts", "waiting").join(points.select(*GROUP_QUEUE, "ts", "lag"), GROUP_QUEUE)
+    halved = later.filter((pl.col("ts") > pl.col("to_ts")) & (pl.col("lag") <= pl.col("waiting") / 2))
+    first = halved.group_by(*GROUP_QUEUE, "to_ts").agg(pl.col("ts").min().alias("halved_ts"))
+    columns = ("from_ts", "to_ts", "lag_before", "waiting", "arrived", "consumed", "halved_ts")
+    return (
+        found.join(first, [*GROUP_QUEUE, "to_ts"], how="left")
+        .select(*GROUP_QUEUE, *columns)
+        .sort(*GROUP_QUEUE, "from_ts")
+    )
+
+
+def _points(changes: pl.DataFrame, keys: pl.DataFrame, ends: pl.DataFrame) -> pl.DataFrame:
+    """Return the lag at one statement of the end in STEP_S seconds: GROUP_QUEUE, ts, end, offset, lag."""
+    bucket = pl.col("at").dt.truncate(f"{STEP_S}s").alias("bucket")
+    highs = ends.filter(pl.col("queue_max_offset").is_not_null()).join(keys, QUEUE, how="semi")
+    each = highs.group_by(*QUEUE, bucket).agg(
+        pl.col("at").max().alias("ts"), pl.col("queue_max_offset").max().alias("end")
+    )
+    met = as_of(keys.join(each, QUEUE), changes, GROUP_QUEUE, "ts", {"offset": "new_offset"}, right_at="to_ts")
+    return met.with_columns(lag_of("end", "offset")).drop_nulls("lag").drop("bucket")
+
+
+def _with_runs(points: pl.DataFrame) -> pl.DataFrame:
+    """Return the points with rise and did (since the point before), and run: while the lag does not fall."""
+    before = {name: pl.col(name).shift(1).over(GROUP_QUEUE) for name in ("lag", "offset", "ts")}
+    falls = (pl.col("lag") < before["lag"] * NOISE) | (pl.col("ts") - before["ts"] > pl.duration(seconds=4 * STEP_S))
+    return points.sort(*GROUP_QUEUE, "ts").with_columns(
+        rise=pl.col("lag") - before["lag"],
+        did=pl.col("offset") - before["offset"],
+        run=falls.fill_null(True).cum_sum().over(GROUP_QUEUE),
+    )
+
+
+def falling_behind(spans: pl.DataFrame, jumps: pl.DataFrame) -> pl.DataFrame:
+    """Return the spans of `falling_behind_of_shard`, without those of groups that worked their lag off.
+
+    ``jumps`` are rows of gold.offset_continuity: an offset that was set ahead works nothing off.
+    """
+    set_ahead = jumps.filter((pl.col("kind") == "jump") & (pl.col("broker_id") == 0))
+    met = spans.join(set_ahead.select(*GROUP_QUEUE, jump_ts="to_ts"), GROUP_QUEUE)
+    between = (pl.col("jump_ts") > pl.col("to_ts")) & (pl.col("jump_ts") <= pl.col("halved_ts"))
+    jumped = met.filter(between).select(*GROUP_QUEUE, "from_ts").unique()
+    kept = spans.filter(pl.col("halved_ts").is_null())
+    return pl.concat(
+        [kept, spans.filter(pl.col("halved_ts").is_not_null()).join(jumped, [*GROUP_QUEUE, "from_ts"], how="semi")]
+    )

@@ -13,14 +13,18 @@ from typing import Final
 import polars as pl
 
 from mqreplay.core.version import at_least
-from mqreplay.evidence.arrays.keys import KEY, QUEUE
 from mqreplay.evidence.arrays.nearest import as_of
-from mqreplay.evidence.members.membership import BROADCASTING, consumer_groups, is_of_application, subscriptions
+from mqreplay.evidence.intervals import INSTANT, merge
+from mqreplay.evidence.members.membership import (
+    BROADCASTING,
+    consumer_groups,
+    is_of_application,
+    push_consumers,
+    subscriptions,
+)
 from mqreplay.evidence.offsets.queue_ends import polled_ends
-from mqreplay.evidence.time_spans import with_session
+from mqreplay.words.keys import GROUP_QUEUE, GROUP_TOPIC, QUEUE
 
-PUSH: Final = "CONSUME_PASSIVELY"
-GROUP_TOPIC: Final = ["consumer_group", "topic"]
 REFUSES_SINCE: Final = "5.1.1"  # PopMessageProcessor#processRequest: timerWheelEnable must be true
 
 
@@ -34,19 +38,18 @@ def never_consumed(
 ) -> pl.DataFrame:
     """Return the queues whose messages waited for ``stuck_s`` seconds and longer for a group without any offset.
 
-    Columns: KEY, from_ts (the first message was there), to_ts, waiting. ``with_offsets``: consumer_group and topic of
-    which any offset is known. ``last_copies``: time of the last copy of the master's offsets by broker name
+    Columns: GROUP_QUEUE, from_ts (the first message was there), to_ts, waiting. ``with_offsets``: consumer_group and
+    topic of which any offset is known. ``last_copies``: time of the last copy of the master's offsets by broker name
     (microseconds): until then no offset was stored.
     """
-    pushes = consumer_groups(heartbeat).filter(pl.col("consume_type") == PUSH).select("consumer_group").unique()
+    pushes = push_consumers(consumer_groups(heartbeat))
     topics = subscriptions(heartbeat).filter(pl.col("message_model") != BROADCASTING).explode("topics")
     begun = topics.group_by("consumer_group", pl.col("topics").alias("topic")).agg(pl.col("ts").min().alias("since_ts"))
     asked = begun.drop_nulls("topic").join(pushes, "consumer_group", how="semi").filter(is_of_application())
     unread = asked.join(with_offsets, GROUP_TOPIC, how="anti")
-    spans = with_session(members, ["consumer_group"], "from_ts", "to_ts", stuck_s).group_by("consumer_group", "session")
-    sessions = spans.agg(pl.col("from_ts").min(), pl.col("to_ts").max())
+    sessions = merge(members, ["consumer_group"], gap_s=stuck_s)
     copies = pl.DataFrame([*last_copies.items()], {"broker_name": pl.String, "copied_us": pl.Int64}, orient="row")
-    copied = pl.col("copied_us").cast(pl.Datetime("us", "UTC"))
+    copied = pl.col("copied_us").cast(INSTANT)
     ends = polled_ends(topic_stats).select(*QUEUE, "at", "queue_max_offset").drop_nulls()
     there = unread.join(sessions, "consumer_group").join(ends.select(QUEUE).unique(), "topic")
     met = there.join(copies, "broker_name").with_columns(
@@ -58,7 +61,7 @@ def never_consumed(
     met = as_of(met, ends, QUEUE, "_next", {"came_ts": "at"}, right_at="queue_max_offset", after=True)
     long = pl.col("to_ts") - pl.col("came_ts") >= pl.duration(seconds=stuck_s)
     return met.filter((pl.col("waiting") > 0) & long).select(
-        *KEY, pl.col("came_ts").alias("from_ts"), "to_ts", "waiting"
+        *GROUP_QUEUE, pl.col("came_ts").alias("from_ts"), "to_ts", "waiting"
     )
 
 

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 import polars as pl
 
 from mqreplay.core.pop_revive import REVIVE_GROUP, is_revive_topic, revive_behind_messages
-from mqreplay.evidence.arrays.keys import QUEUE
-from mqreplay.evidence.arrays.saturating import MOST, less
+from mqreplay.evidence.arrays.frame_arrays import INT64_MAX, less
+from mqreplay.evidence.intervals import INSTANT, with_run, with_state
 from mqreplay.evidence.offsets.queue_ends import polled_ends
-from mqreplay.evidence.time_spans import INSTANT
+from mqreplay.words.keys import QUEUE
 
 AT = [*QUEUE, "at"]
 COUNTS_RIGHT = "5.3.4"  # before, a broker's own count has one more: the last checkpoint that it processed
@@ -39,11 +39,10 @@ def revive_lags_of_shard(
     shown = known.with_columns(due.alias("due_ts")).sort("due_ts")
     # A change between two copies may be as old as the first one.
     oldest = changes.with_columns(pl.col("from_ts").fill_null(pl.col("to_ts")).alias("due_ts")).sort("due_ts")
-    judged = shown.join_asof(oldest.select(*QUEUE, "due_ts", "offset"), on="due_ts", by=QUEUE, check_sortedness=False)
+    judged = with_state(shown, oldest.select(*QUEUE, "due_ts", "offset"), QUEUE, "due_ts")
     late = (pl.col("offset") < pl.col("end_before")).fill_null(False)
     in_order = judged.with_columns(late.alias("is_late")).sort(AT)
-    run = (~pl.col("is_late")).cum_sum().over(QUEUE)
-    runs = in_order.with_columns(run.alias("run")).filter("is_late").group_by(*QUEUE, "run")
+    runs = with_run(in_order, ~pl.col("is_late"), QUEUE).filter("is_late").group_by(*QUEUE, "run")
     spans = runs.agg(
         pl.col("at").min().alias("from_ts"),
         pl.col("at").max().alias("last_ts"),
@@ -64,7 +63,7 @@ def revive_lags_of_shard(
 
 def _behind(end: int, offset: int) -> int:
     """Return the checkpoints not processed yet, as brokers since 5.3.4 count them; at most MOST."""
-    return min(revive_behind_messages(end, offset, version=COUNTS_RIGHT), MOST)
+    return min(revive_behind_messages(end, offset, version=COUNTS_RIGHT), INT64_MAX)
 
 
 def _changes(offset_change: pl.DataFrame) -> pl.DataFrame:

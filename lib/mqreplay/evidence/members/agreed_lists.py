@@ -19,18 +19,13 @@ from mqreplay.core.topic_route import (
     logical_queue_nums,
     topic_subscribe_info,
 )
+from mqreplay.evidence.frames import QUEUES, columns
+from mqreplay.evidence.intervals import INSTANT
 from mqreplay.evidence.members.listed_members import answered_lists
 from mqreplay.evidence.members.observed_clients import REPEATED_S
-from mqreplay.evidence.time_spans import INSTANT
 
-QUEUES = pl.List(pl.Struct({"broker_name": pl.String, "queue_id": pl.Int32}))
-MEMBERS: dict[str, pl.DataType] = {
-    "consumer_group": pl.String(),
-    "from_ts": INSTANT,
-    "to_ts": INSTANT,
-    "cid_all": pl.List(pl.String),
-}
-ROUTES: dict[str, pl.DataType] = {"topic": pl.String(), "from_ts": INSTANT, "to_ts": INSTANT, "mq_all": QUEUES}
+MEMBERS: dict[str, pl.DataType] = {**columns("consumer_group", "from_ts", "to_ts"), "cid_all": pl.List(pl.String)}
+ROUTES: dict[str, pl.DataType] = {**columns("topic", "from_ts", "to_ts"), "mq_all": QUEUES}
 View = tuple[Any, ...] | None
 
 
@@ -46,7 +41,7 @@ def member_lists(consumer_list: pl.DataFrame) -> pl.DataFrame:
     views = answered_lists(consumer_list).select(
         "consumer_group", server.alias("server"), "ts", "previous_ts", pl.col("cid_all").list.sort().alias("view")
     )
-    states = _agreed(_changes(views, "consumer_group"))
+    states = _agreed(_view_changes(views, "consumer_group"))
     rows = [(group, *span, sort_client_ids(view)) for group, *span, view in states]
     return pl.DataFrame(rows, schema=MEMBERS, orient="row")
 
@@ -82,9 +77,12 @@ def queue_lists(route: pl.DataFrame, topic_config: pl.DataFrame) -> pl.DataFrame
         pl.lit(None, INSTANT).alias("previous_ts"),
         pl.when(readable).then(pl.concat_list(pair)).otherwise(pl.lit([], pl.List(pl.String))).alias("view"),
     )
-    by_route = [(topic, *span, _queues(view)) for topic, *span, view in _agreed(_changes(views, "topic", holds=True))]
+    by_route = [
+        (topic, *span, _queues(view))
+        for topic, *span, view in _agreed(_view_changes(views, "topic", valid_until_next=True))
+    ]
     by_config = [
-        (topic, *span, _queues(view)) for topic, *span, view in _joined(_changes(held, "topic", expires=False))
+        (topic, *span, _queues(view)) for topic, *span, view in _union(_view_changes(held, "topic", polled=False))
     ]
     listed = [(topic, since, until, _structs(topic, view)) for topic, since, until, view in [*by_route, *by_config]]
     return pl.DataFrame(listed, schema=ROUTES, orient="row")
@@ -115,12 +113,14 @@ def _structs(topic: str, counts: Iterable[tuple[str, int]]) -> list[dict[str, ob
     return [{"broker_name": q.broker_name, "queue_id": q.queue_id} for q in topic_subscribe_info(topic, route)]
 
 
-def _changes(views: pl.DataFrame, subject: str, *, expires: bool = True, holds: bool = False) -> list[tuple[Any, ...]]:
+def _view_changes(
+    views: pl.DataFrame, subject: str, *, polled: bool = True, valid_until_next: bool = False
+) -> list[tuple[Any, ...]]:
     """Return subject, server, ts, previous_ts, view: one row per change of a server's view, in order of time.
 
-    ``expires``: a view that was not confirmed for REPEATED_S was no longer polled. ``holds``: it counts until then,
-    else until it was last confirmed. Routes hold, because clients use them for 30 s without asking; but not if the next
-    view differs, which may have been so since the last confirmation.
+    ``polled``: a view that was not confirmed for REPEATED_S was no longer polled. ``valid_until_next``: it counts until
+    then, else until it was last confirmed. Routes hold, because clients use them for 30 s without asking; but not if
+    the next view differs, which may have been so since the last confirmation.
     """
     by = [subject, "server"]
     following = pl.col("ts").shift(-1).over(by)
@@ -128,7 +128,7 @@ def _changes(views: pl.DataFrame, subject: str, *, expires: bool = True, holds: 
     due = confirmed + pl.duration(seconds=REPEATED_S)
     text = pl.col("view").list.join("\n")
     differs = (text.shift(-1).over(by) != text).fill_null(False)
-    held_until = pl.when("_differs").then("_confirmed").otherwise("_due") if holds else pl.col("_confirmed")
+    held_until = pl.when("_differs").then("_confirmed").otherwise("_due") if valid_until_next else pl.col("_confirmed")
     over = (
         views.sort("ts")
         .with_columns(differs.alias("_differs"))
@@ -141,7 +141,7 @@ def _changes(views: pl.DataFrame, subject: str, *, expires: bool = True, holds: 
         )
         .select(views.columns)
     )
-    ended = pl.concat([views, over]) if expires else views
+    ended = pl.concat([views, over]) if polled else views
     ordered = ended.sort("ts", "server").with_columns(pl.col("view").list.join("\n").alias("text"))
     first = pl.int_range(pl.len()).over(by) == 0
     changed = ordered.filter(first | pl.col("text").ne_missing(pl.col("text").shift(1).over(by)))
@@ -168,7 +168,7 @@ def _agreed(changes: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
     return found + [(subject, since, None, view) for subject, (since, view) in open_.items() if view is not None]
 
 
-def _joined(changes: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+def _union(changes: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
     """Return subject, from_ts, to_ts, view: the union of all servers' views."""
     known: dict[Any, dict[str, View]] = {}
     open_: dict[Any, tuple[Any, View]] = {}

@@ -12,17 +12,17 @@ import numpy as np
 import polars as pl
 
 from mqreplay.evidence.arrays.distinct import key_codes
-from mqreplay.evidence.arrays.frame_arrays import column_numbers, gathered, int64_series
+from mqreplay.evidence.arrays.frame_arrays import column_numbers, gathered, int64_series, ranks
 from mqreplay.evidence.arrays.nearest import nearest
-from mqreplay.evidence.arrays.sorted_runs import ranks
-from mqreplay.evidence.brokers.route_changes import NAME
-from mqreplay.evidence.time_spans import INSTANT, utc, with_epoch
+from mqreplay.evidence.brokers.routes import CLIENT_RUN_BROKER
+from mqreplay.evidence.frames import columns
+from mqreplay.evidence.intervals import INSTANT, utc, with_epoch
+from mqreplay.words.time_span import EPOCH
 
-UNKNOWN = -1  # the suggestion of an answer that came, or may have come, unrecorded; no broker id is negative
-QUEUE = ("epoch", "client_id", "consumer_group", "topic", "broker_name", "queue_id")
-CLIENT = ("epoch", "client_id")
-SUBSCRIPTION: dict[str, pl.DataType] = {"epoch": INSTANT, "client_id": pl.String(), "sub_version": pl.Int64()}
-JAVA_EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+UNKNOWN_SUGGESTION = -1  # the suggestion of an answer that came, or may have come, unrecorded; no broker id is negative
+CLIENT_RUN_QUEUE = ("epoch", "client_id", "consumer_group", "topic", "broker_name", "queue_id")
+CLIENT_RUN = ("epoch", "client_id")
+SUBSCRIPTION: dict[str, pl.DataType] = columns("epoch", "client_id", "sub_version")
 
 
 def first_subscriptions_of_shard(pull: pl.DataFrame, starts: Mapping[dt.datetime, dt.datetime]) -> pl.DataFrame:
@@ -44,14 +44,14 @@ def new_clients(parts: Iterable[pl.DataFrame], starts: Mapping[dt.datetime, dt.d
     older.
     """
     first = _first(pl.concat([pl.DataFrame(schema=SUBSCRIPTION), *parts]))
-    sure_ms = {utc(start): (utc(sure) - JAVA_EPOCH) // dt.timedelta(milliseconds=1) for start, sure in starts.items()}
+    sure_ms = {utc(start): (utc(sure) - EPOCH) // dt.timedelta(milliseconds=1) for start, sure in starts.items()}
     sure = pl.DataFrame(list(sure_ms.items()), schema={"epoch": INSTANT, "sure_ms": pl.Int64}, orient="row")
     since_start = first.join(sure, on="epoch").filter(pl.col("sub_version") >= pl.col("sure_ms"))
-    return since_start.select(CLIENT).sort(CLIENT)
+    return since_start.select(CLIENT_RUN).sort(CLIENT_RUN)
 
 
 def _first(subscriptions: pl.DataFrame) -> pl.DataFrame:
-    return subscriptions.group_by(CLIENT).agg(pl.col("sub_version").min()).sort(CLIENT)
+    return subscriptions.group_by(CLIENT_RUN).agg(pl.col("sub_version").min()).sort(CLIENT_RUN)
 
 
 def with_memory(
@@ -67,7 +67,7 @@ def with_memory(
     before which the recording has a gap to the instant from which it certainly covers all clients.
     """
     asked = with_epoch(pull, "request_ts", starts)
-    key, of_route = key_codes(NAME, asked, changes)
+    key, of_route = key_codes(CLIENT_RUN_BROKER, asked, changes)
     request, _ = column_numbers(asked, "request_ts")
     route = nearest(key, request, of_route, column_numbers(changes, "known_ts")[0])
     return asked.with_columns(
@@ -78,21 +78,21 @@ def with_memory(
 
 
 def _kept_suggestion(asked: pl.DataFrame, new: pl.DataFrame) -> pl.Series:
-    client, of_new = key_codes(CLIENT, asked, new)
+    client, of_new = key_codes(CLIENT_RUN, asked, new)
     last = _last_suggestion(asked)
     value, is_known = column_numbers(last.to_frame("last"), "last")
     is_first_of_new = ~is_known & np.isin(client, of_new)
-    return int64_series(value, (is_known & (value != UNKNOWN)) | is_first_of_new)
+    return int64_series(value, (is_known & (value != UNKNOWN_SUGGESTION)) | is_first_of_new)
 
 
 def _last_suggestion(asked: pl.DataFrame) -> pl.Series:
-    """Return what the client's last answer for the queue before the pull suggested; UNKNOWN if it was not recorded."""
-    (key,) = key_codes(QUEUE, asked)
+    """Return what the client's last answer for the queue before the pull suggested, or UNKNOWN_SUGGESTION."""
+    (key,) = key_codes(CLIENT_RUN_QUEUE, asked)
     request, _ = column_numbers(asked, "request_ts")
     response, is_answered = column_numbers(asked, "response_ts")
     suggested, suggests = column_numbers(asked, "suggest_which_broker_id")
     unseen = ~is_answered & asked["error"].is_null().to_numpy()
-    answer = np.where(unseen, UNKNOWN, suggested)
+    answer = np.where(unseen, UNKNOWN_SUGGESTION, suggested)
     answers = np.flatnonzero(unseen | suggests)
     # Request ids rise within a client, so they order events in the same millisecond. Of several answers with the same
     # order an unrecorded one counts, else the greatest suggestion.

@@ -10,18 +10,19 @@ from __future__ import annotations
 
 import polars as pl
 
+from mqreplay.evidence.frames import ms, typed
 from mqreplay.evidence.gap_rows import gap_rows
-from mqreplay.evidence.members.membership import CLOSED, EXPIRED, MEMBER, SIGNS
+from mqreplay.evidence.intervals import merge, with_state
+from mqreplay.evidence.members.member_gaps import BROKER_LOG
+from mqreplay.evidence.members.membership import CLOSED, EXPIRED, SIGNS
 from mqreplay.evidence.members.observed_clients import polled
-from mqreplay.evidence.time_spans import with_session
+from mqreplay.words.keys import BROKER, MEMBER
 
-BROKER = ["broker_name", "broker_id"]
-BROKER_LOG = "broker_log"
 EXPIRED_S = 120  # ConsumerManager#CHANNEL_EXPIRED_TIMEOUT
 PAUSE_S = 120  # a running broker writes a line at least every 60 s
 STOPS_S = 60  # of a broker that stops: from the first closed connection to the last line
 DECISION = "finding consumer_lost"
-EVIDENCE = "heartbeats"
+HEARTBEATS_KIND = "heartbeats"
 REASON = (
     "{} of the group did not unregister, and the log of {} does not show who came back: the log ends, or the broker"
     " stopped. Next time: import the whole broker.log of each broker, or rocketmq_client.log of each client"
@@ -40,18 +41,12 @@ def dropped_clients(heartbeat: pl.DataFrame, broker_runtime: pl.DataFrame, lost_
         pl.col("closed_consumer_group").alias("consumer_group"), "client_id", *BROKER, "heard_ts", "ts"
     )
     logged = polled(broker_runtime, BROKER_LOG)
-    lines = with_session(logged.filter(pl.col("error").is_null()), BROKER, "ts", "ts", PAUSE_S)
-    runs = lines.group_by(*BROKER, "session").agg(
-        pl.col("ts").min().alias("run_ts"), pl.col("ts").max().alias("end_ts")
-    )
+    lines = logged.filter(pl.col("error").is_null())
+    runs = merge(lines, BROKER, at="ts", gap_s=PAUSE_S).rename({"from_ts": "run_ts", "to_ts": "end_ts"})
     stops = logged.filter(pl.col("error").is_not_null()).select(*BROKER, "ts", pl.col("ts").alias("stop_ts"))
     # A line of the same second may be later than the record of it.
-    placed = closes.with_columns(
-        (pl.col("ts") + pl.duration(seconds=1)).alias("_ts"), ts_ms=pl.col("ts").dt.epoch("ms")
-    )
-    near = placed.sort("_ts").join_asof(
-        runs.sort("run_ts"), left_on="_ts", right_on="run_ts", by=BROKER, check_sortedness=False
-    )
+    placed = closes.with_columns((pl.col("ts") + pl.duration(seconds=1)).alias("_ts"), ts_ms=ms("ts"))
+    near = with_state(placed, runs, BROKER, "_ts", "run_ts")
     at = near.sort("ts").join_asof(stops.sort("ts"), on="ts", by=BROKER, strategy="nearest", check_sortedness=False)
     went_on = pl.col("end_ts") - pl.col("ts") > pl.duration(seconds=lost_s)
     stopped = (pl.col("stop_ts") - pl.col("ts")).abs() <= pl.duration(seconds=STOPS_S)
@@ -69,7 +64,7 @@ def dropped_signs(dropped: pl.DataFrame) -> pl.DataFrame:
     rows = dropped.filter("proven").select(
         *MEMBER, pl.min_horizontal(last, "ts").alias("from_ts"), pl.col("ts").alias("to_ts"), sign.alias("sign")
     )
-    return rows.select([pl.col(name).cast(of) for name, of in SIGNS.items()])
+    return typed(rows, SIGNS)
 
 
 def dropped_gaps(dropped: pl.DataFrame, members: pl.DataFrame) -> pl.DataFrame:
@@ -93,7 +88,7 @@ def dropped_gaps(dropped: pl.DataFrame, members: pl.DataFrame) -> pl.DataFrame:
     text = pl.when(number == 1).then(pl.lit("1 member")).otherwise(pl.format("{} members", number))
     gaps = of_group.with_columns(
         pl.lit(DECISION).alias("decision"),
-        pl.lit(EVIDENCE).alias("evidence"),
+        pl.lit(HEARTBEATS_KIND).alias("evidence"),
         pl.format(REASON, text, "broker_name").alias("reason"),
     )
     return gap_rows(gaps)

@@ -9,14 +9,13 @@ from typing import Final
 import polars as pl
 
 from mqreplay.core.rebalance_lock_manager import REBALANCE_LOCK_INTERVAL, REBALANCE_LOCK_MAX_LIVE_TIME
-from mqreplay.evidence.arrays.keys import KEY
-from mqreplay.evidence.time_spans import INSTANT, with_session
+from mqreplay.evidence.intervals import INSTANT, with_session, with_state
+from mqreplay.words.keys import GROUP, GROUP_QUEUE
 
-GROUP: Final = "consumer_group"
 # The lock of an orderly client that died blocks a queue for 60 s; a client rebalances every 20 s.
 ORDERLY_S: Final = (REBALANCE_LOCK_MAX_LIVE_TIME + REBALANCE_LOCK_INTERVAL) // 1000
 BEFORE_NEXT: Final = dt.timedelta(seconds=10)  # a client that leaves releases its queues a little before
-HOUR: Final = "1h"
+HOURLY: Final = "1h"
 JOIN, LEAVE, MOVE = "join", "leave", "move"  # kinds of changes
 
 
@@ -35,7 +34,7 @@ def member_changes(members: pl.DataFrame, unsure: pl.DataFrame, until: pl.Expr, 
     most = _processes(sessions)
     changed = _sure(both, unsure)
     joined = changed.filter(pl.col("kind") == JOIN).sort("ts")
-    within = joined.rolling("ts", period=HOUR, group_by=[GROUP, "place"]).agg(pl.len().alias("joins"))
+    within = joined.rolling("ts", period=HOURLY, group_by=[GROUP, "place"]).agg(pl.len().alias("joins"))
     cycles = within.join(most, [GROUP, "place"]).select(
         GROUP,
         "ts",
@@ -66,7 +65,7 @@ def moves(owners: pl.DataFrame, unsure: pl.DataFrame) -> pl.DataFrame:
 
     Columns: consumer_group, ts, kind, cycles. Pulls alone do not show it: an application may choose its queues.
     """
-    other = pl.col("client_id") != pl.col("client_id").shift(1).over(KEY)
+    other = pl.col("client_id") != pl.col("client_id").shift(1).over(GROUP_QUEUE)
     moved = owners.filter(pl.col("source") != "pull").sort("from_ts", "to_ts").filter(other)
     at = moved.select(
         GROUP, pl.col("from_ts").alias("ts"), pl.lit(MOVE).alias("kind"), pl.lit(0, pl.Int64).alias("cycles")
@@ -88,7 +87,7 @@ def unsure_spans(begun: Collection[dt.datetime], holes: pl.DataFrame, silent_s: 
 
 def _sure(changes: pl.DataFrame, unsure: pl.DataFrame) -> pl.DataFrame:
     """Return the changes outside of the spans of `unsure_spans`, in the order of their times."""
-    met = changes.sort("ts").join_asof(unsure, left_on="ts", right_on="since", check_sortedness=False)
+    met = with_state(changes, unsure, (), "ts", "since")
     return met.filter((pl.col("until") < pl.col("ts")).fill_null(value=True)).select(changes.columns)
 
 
@@ -117,7 +116,7 @@ def _rounds(changes: pl.DataFrame, settled_s: int, interval_s: int, until: pl.Ex
         .sort("from_ts")
     )
     alone = bursts.filter(pl.col("joins") + pl.col("leaves") == 0)
-    within = alone.rolling("from_ts", period=HOUR, group_by=GROUP).agg(pl.len().cast(pl.Int64).alias("alone"))
+    within = alone.rolling("from_ts", period=HOURLY, group_by=GROUP).agg(pl.len().cast(pl.Int64).alias("alone"))
     found = (
         with_session(bursts.join(within, [GROUP, "from_ts"], how="left"), [GROUP], "from_ts", "to_ts", settled_s)
         .group_by(GROUP, pl.col("session").alias("round"))

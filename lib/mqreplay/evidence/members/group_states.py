@@ -17,9 +17,10 @@ from typing import Any, Final
 import polars as pl
 
 from mqreplay.core.pull_check import ConsumerGroupInfo, Subscription
+from mqreplay.evidence.intervals import with_state
+from mqreplay.words.keys import BROKER
 
 MOST_POSSIBLE: Final = 8  # states of one group at one time; more races at once are not followed
-BROKER: Final = ("broker_name", "broker_id")
 Broker = tuple[str, int]
 Group = tuple[str, int, str]
 Known = tuple[ConsumerGroupInfo | None, ...]  # what a broker may know of a group; None: the group is not there
@@ -86,7 +87,7 @@ def _without_repeats(heartbeat: pl.DataFrame, broker_runtime: pl.DataFrame) -> p
     """
     boots = broker_runtime.select(*BROKER, pl.col("boot_ts").alias("ts")).drop_nulls().unique().sort("ts")
     since = boots.with_columns(pl.col("ts").alias("boot_ts"))
-    rows = heartbeat.with_row_index().join_asof(since, on="ts", by=BROKER, check_sortedness=False)
+    rows = with_state(heartbeat.with_row_index(), since, BROKER, "ts")
     leaves = pl.any_horizontal(pl.col("unregistered_consumer_group", "closed_consumer_group").is_not_null())
     stated = (
         rows.with_columns(leaves.cum_sum().over(*BROKER, "client_id").alias("left"))

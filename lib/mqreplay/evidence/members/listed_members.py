@@ -11,18 +11,19 @@ import datetime as dt
 
 import polars as pl
 
-from mqreplay.evidence.members.membership import LISTED, MEMBER, SIGNS, UNLISTED
+from mqreplay.core.pull_check import SYSTEM_ERROR
+from mqreplay.evidence.frames import columns, ms, typed
+from mqreplay.evidence.intervals import merge, with_state
+from mqreplay.evidence.members.membership import LISTED, SIGNS, UNLISTED
 from mqreplay.evidence.members.observed_clients import REPEATED_S, RUNNING_INFO, answers, polled
-from mqreplay.evidence.time_spans import with_session
+from mqreplay.words.keys import MEMBER
 
 LIST = ["consumer_group", "broker_name", "broker_id"]
-SYSTEM_ERROR = 1  # the answer for a group without members; of 307 for a client that is not connected
 STARTED_S = 40  # clients send heartbeats every 30 s: until then a broker that started does not know them
 EMPTY_S = 60  # the recorder polls the lists of groups without members less often
 NO_ANSWER = "did not answer|(?i)time(d )?-?out"  # of errors: those that a silent client causes
 VANISHED: dict[str, pl.DataType] = {
-    "consumer_group": pl.String(),
-    "client_id": pl.String(),
+    **columns("consumer_group", "client_id"),
     "gone_ts": SIGNS["to_ts"],
     "silent": pl.Boolean(),
 }
@@ -62,20 +63,11 @@ def listed_spans(
         (pl.col("proof").is_not_null() & (named.is_null() | (named > pl.col("proof")))).alias("gone"),
         "proof_ts",
     )
-    merged = (
-        with_session(spans, MEMBER, "from_ts", "to_ts", 0)
-        .group_by(*MEMBER, "session")
-        .agg(
-            pl.col("from_ts").min(),
-            pl.col("to_ts").max(),
-            pl.col("gone", "proof_ts").sort_by("to_ts").last(),
-            pl.col("broker_name").unique().alias("brokers"),
-        )
-        .sort("from_ts")
-    )
+    last = pl.col("gone", "proof_ts").sort_by("to_ts").last()
+    merged = merge(spans, MEMBER, last, pl.col("broker_name").unique().alias("brokers")).sort("from_ts")
     # By the time that a list lacked the member, another broker named it.
     elsewhere = (pl.col("from_ts").shift(-1).over(MEMBER) <= pl.col("proof_ts")).fill_null(False)
-    return merged.with_columns(pl.col("gone") & ~elsewhere).drop("session", "proof_ts")
+    return merged.with_columns(pl.col("gone") & ~elsewhere).drop("proof_ts")
 
 
 def answered_lists(consumer_list: pl.DataFrame) -> pl.DataFrame:
@@ -101,13 +93,11 @@ def polled_lists(
         .select("broker_name", "broker_id", "ts", "boot_ts")
         .sort("ts")
     )
-    at = known.sort("ts", "record_id").join_asof(
-        boots, on="ts", by=["broker_name", "broker_id"], strategy="backward", check_sortedness=False
-    )
+    at = with_state(known.sort("ts", "record_id"), boots, ["broker_name", "broker_id"], "ts")
     grown = (pl.col("ts") >= pl.col("boot_ts") + pl.duration(seconds=STARTED_S)).fill_null(True)
     end = pl.lit(watched_until, SIGNS["to_ts"])
     begun = holes.select(pl.col("from_ts").alias("hole_ts")).sort("hole_ts")
-    ends = at.join_asof(begun, left_on="ts", right_on="hole_ts", strategy="forward", check_sortedness=False)
+    ends = with_state(at, begun, (), "ts", "hole_ts", after=True)
     following = pl.col("ts").shift(-1).over(LIST)
     until = (
         pl.when(following.is_not_null())
@@ -137,8 +127,7 @@ def absences(
     goes_on = pl.col("empty").shift(-1).over(LIST) & (following <= pl.col("until") + pl.duration(seconds=EMPTY_S))
     until = pl.when(goes_on).then(following).otherwise("until")
     spans = known.select(*LIST, "empty", from_ts="ts", to_ts=until).filter("empty")
-    merged = with_session(spans, LIST, "from_ts", "to_ts", 0).group_by(*LIST, "session")
-    return merged.agg(pl.col("from_ts").min(), pl.col("to_ts").max()).drop("session")
+    return merge(spans, LIST)
 
 
 def silences(assignment: pl.DataFrame, watched_until: dt.datetime | None, least_s: int) -> pl.DataFrame:
@@ -162,11 +151,9 @@ def silences(assignment: pl.DataFrame, watched_until: dt.datetime | None, least_
         pl.max_horizontal("row_ts", "held_ts").first().alias("from_ts"), pl.col("ts").max().alias("last_ts")
     )
     following = answers(assignment).select(*MEMBER, pl.col("ts").alias("to_ts")).sort("to_ts")
-    ended = runs.sort("last_ts").join_asof(
-        following, left_on="last_ts", right_on="to_ts", by=MEMBER, strategy="forward", check_sortedness=False
-    )
+    ended = with_state(runs, following, MEMBER, "last_ts", "to_ts", after=True)
     until = pl.coalesce("to_ts", pl.lit(watched_until, SIGNS["to_ts"]), "last_ts")
-    long = (until.dt.epoch("ms") - pl.col("from_ts").dt.epoch("ms")) > least_s * 1000
+    long = (until.dt.epoch("ms") - ms("from_ts")) > least_s * 1000
     return ended.filter(long).select(*MEMBER, "from_ts", "to_ts")
 
 
@@ -181,17 +168,12 @@ def vanished(
     ``silent_s`` seconds did not vanish, nor did one that connected to another broker, see `_connected_again`. An end
     at a hole of the recorder proves nothing.
     """
-    lasting = pl.col("to_ts").is_null() | (_ms("to_ts") - _ms("from_ts") > silent_s * 1000)
+    lasting = pl.col("to_ts").is_null() | (ms("to_ts") - ms("from_ts") > silent_s * 1000)
     fell_silent = silent.filter(lasting).select(*MEMBER, pl.col("from_ts").alias("gone_ts"), "to_ts")
     back = _connected_again(spans, assignment, silent_s)
     gone = spans.join(back, [*MEMBER, "to_ts"], how="anti").filter("gone").select(*MEMBER, gone_ts="to_ts")
-    met = gone.sort("gone_ts").join_asof(
-        fell_silent.select(*MEMBER, pl.col("gone_ts").alias("silent_ts"), "to_ts").sort("silent_ts"),
-        left_on="gone_ts",
-        right_on="silent_ts",
-        by=MEMBER,
-        strategy="backward",
-        check_sortedness=False,
+    met = with_state(
+        gone, fell_silent.select(*MEMBER, pl.col("gone_ts").alias("silent_ts"), "to_ts"), MEMBER, "gone_ts", "silent_ts"
     )
     # A broker drops a client after its silence: both are one end.
     again = pl.col("silent_ts").is_not_null() & (pl.col("to_ts").is_null() | (pl.col("to_ts") > pl.col("gone_ts")))
@@ -201,7 +183,7 @@ def vanished(
             met.filter(~again).select(*MEMBER, "gone_ts", pl.lit(False).alias("silent")),
         ]
     )
-    return outside(found, "gone_ts", holes).select([pl.col(name).cast(kind) for name, kind in VANISHED.items()])
+    return typed(outside(found, "gone_ts", holes), VANISHED)
 
 
 def _connected_again(spans: pl.DataFrame, assignment: pl.DataFrame, silent_s: int) -> pl.DataFrame:
@@ -217,7 +199,7 @@ def _connected_again(spans: pl.DataFrame, assignment: pl.DataFrame, silent_s: in
     mute = polled(assignment, RUNNING_INFO).select(MEMBER).unique().join(answered, MEMBER, how="anti")
     following = [pl.col(name).shift(-1).over(MEMBER).alias(f"next_{name}") for name in ("from_ts", "brokers")]
     later = spans.sort("from_ts").with_columns(following).join(mute.with_columns(mute=True), MEMBER, how="left")
-    soon = _ms("next_from_ts") - _ms("to_ts") <= silent_s * 1000
+    soon = ms("next_from_ts") - ms("to_ts") <= silent_s * 1000
     elsewhere = pl.col("next_brokers").list.set_intersection("brokers").list.len() == 0
     return later.filter(soon & (elsewhere | pl.col("mute"))).select(*MEMBER, "to_ts")
 
@@ -230,13 +212,13 @@ def listed_signs(spans: pl.DataFrame, gone: pl.DataFrame, silent: pl.DataFrame) 
     cut = _less(spans.select(*MEMBER, "from_ts", "to_ts"), silent)
     ends = gone.select(*MEMBER, pl.col("gone_ts").alias("from_ts"), pl.col("gone_ts").alias("to_ts"))
     parts = [cut.with_columns(pl.lit(LISTED).alias("sign")), ends.with_columns(pl.lit(UNLISTED).alias("sign"))]
-    return pl.concat([part.select([pl.col(name).cast(kind) for name, kind in SIGNS.items()]) for part in parts])
+    return pl.concat([typed(part, SIGNS) for part in parts])
 
 
 def outside(rows: pl.DataFrame, ts: str, holes: pl.DataFrame) -> pl.DataFrame:
     """Return the rows whose instant is neither in a hole nor at its start."""
     begun = holes.select(pl.col("from_ts").alias("hole_from"), pl.col("to_ts").alias("hole_to")).sort("hole_from")
-    met = rows.sort(ts).join_asof(begun, left_on=ts, right_on="hole_from", strategy="backward", check_sortedness=False)
+    met = with_state(rows, begun, (), ts, "hole_from")
     return met.filter((pl.col("hole_to") < pl.col(ts)).fill_null(True)).select(rows.columns)
 
 
@@ -251,7 +233,3 @@ def _less(spans: pl.DataFrame, silent: pl.DataFrame) -> pl.DataFrame:
     ends = pl.concat_list(pl.col("cut_from"), pl.col("to_ts"))
     each = of_span.select(*MEMBER, begins.alias("from_ts"), ends.alias("to_ts")).explode("from_ts", "to_ts")
     return each.filter(pl.col("to_ts") >= pl.col("from_ts"))
-
-
-def _ms(ts: str) -> pl.Expr:
-    return pl.col(ts).dt.epoch("ms")

@@ -19,17 +19,13 @@ from mqreplay.core.pull_check import FLAG_COMMIT_OFFSET
 from mqreplay.core.retry_topic import RETRY_GROUP_TOPIC_PREFIX as RETRY
 from mqreplay.core.system_names import is_made_by_brokers, is_system_group
 from mqreplay.evidence.arrays.distinct import distinct_values, value_numbers
-from mqreplay.evidence.time_spans import INSTANT
+from mqreplay.evidence.frames import columns, ms, typed
+from mqreplay.evidence.intervals import INSTANT, with_run, with_state
+from mqreplay.words.keys import MEMBER
 
 BROADCASTING = "BROADCASTING"
-MEMBER = ["consumer_group", "client_id"]
-SIGNS: dict[str, pl.DataType] = {
-    "consumer_group": pl.String(),
-    "client_id": pl.String(),
-    "from_ts": INSTANT,
-    "to_ts": INSTANT,
-    "sign": pl.String(),
-}
+PUSH = "CONSUME_PASSIVELY"  # ConsumeType of a push consumer
+SIGNS: dict[str, pl.DataType] = columns("consumer_group", "client_id", "from_ts", "to_ts", "sign")
 LISTED, UNLISTED = "listed", "unlisted"  # signs: a broker named the member; it vanished (listed_members.py)
 # Signs: a broker's log shows that the connection closed, or expired, from the last heartbeat until the broker noticed.
 CLOSED, EXPIRED = "closed", "expired"
@@ -56,16 +52,19 @@ def subscriptions(heartbeat: pl.DataFrame) -> pl.DataFrame:
     each = consumer_groups(heartbeat)
     # Clients repeat their heartbeats: the text is made once for each distinct list.
     lists, list_of = distinct_values(each, ["subscriptions"])
-    topic, expression_type, sub_string = (_field(name) for name in ("topic", "expression_type", "sub_string"))
-    text = pl.concat_str([topic, expression_type, sub_string], separator=" ", ignore_nulls=True)
-    own = text.filter(~topic.str.starts_with(RETRY)).sort()
-    texts = lists.select(
-        pl.col("subscriptions").list.eval(topic).alias("topics"),
-        pl.col("subscriptions").list.eval(own).list.join("; ").alias("subscribed"),
-    )
+    topics = pl.col("subscriptions").list.eval(_field("topic")).alias("topics")
+    texts = lists.select(topics, subscribed())
     return pl.concat([each, texts[list_of]], how="horizontal").select(
         *MEMBER, "ts", "message_model", "topics", "subscribed", "record_id"
     )
+
+
+def subscribed() -> pl.Expr:
+    """Return the text of ``subscriptions``, ``subscribed``, without the retry topic."""
+    topic, expression_type, sub_string = (_field(name) for name in ("topic", "expression_type", "sub_string"))
+    text = pl.concat_str([topic, expression_type, sub_string], separator=" ", ignore_nulls=True)
+    own = text.filter(~topic.str.starts_with(RETRY)).sort()
+    return pl.col("subscriptions").list.eval(own).list.join("; ").alias("subscribed")
 
 
 def _field(name: str) -> pl.Expr:
@@ -90,6 +89,14 @@ def consumer_groups(heartbeat: pl.DataFrame) -> pl.DataFrame:
         group.field("subscriptions"),
         "record_id",
     )
+
+
+def push_consumers(consumers: pl.DataFrame) -> pl.DataFrame:
+    """Return MEMBER of the push consumers: they commit what their listener has finished.
+
+    ``consumers`` has the columns of `consumer_groups`.
+    """
+    return consumers.filter(pl.col("consume_type") == PUSH).select(MEMBER).unique()
 
 
 def unregistrations(heartbeat: pl.DataFrame) -> pl.DataFrame:
@@ -145,7 +152,7 @@ def _seconds(rows: pl.DataFrame, ts: str) -> pl.DataFrame:
 def _moments(rows: pl.DataFrame, sign: str) -> pl.DataFrame:
     span = [pl.col("ts").alias("from_ts"), pl.col("ts").alias("to_ts")]
     signs = rows.select(*MEMBER, *span, pl.lit(sign).alias("sign"))
-    return signs.select([pl.col(name).cast(of) for name, of in SIGNS.items()])
+    return typed(signs, SIGNS)
 
 
 def _act_spans(acts: pl.DataFrame, sign: str, unregistered: pl.DataFrame, silent_s: int) -> pl.DataFrame:
@@ -159,30 +166,14 @@ def _act_spans(acts: pl.DataFrame, sign: str, unregistered: pl.DataFrame, silent
     """
     late = (pl.col("ts").dt.truncate("1ms") + pl.duration(milliseconds=_LATE_MS)).cast(INSTANT)
     cuts = unregistered.select(*MEMBER, late.alias("ts"), late.alias("_cut")).sort("ts")
-    cut = acts.sort("ts").join_asof(
-        cuts, on="ts", by=MEMBER, strategy="backward", allow_exact_matches=False, check_sortedness=False
-    )
+    cut = with_state(acts, cuts, MEMBER, "ts", exact=False)
     by_member = cut.with_columns(value_numbers(cut, MEMBER, "_member"))
     before = pl.col("ts", "_cut").shift(1).over("_member").name.suffix("_before")
-    gap_ms = _ms("ts") - _ms("ts_before")
+    gap_ms = ms("ts") - ms("ts_before")
     begins = gap_ms.is_null() | (gap_ms > silent_s * 1000) | pl.col("_cut").ne_missing(pl.col("_cut_before"))
-    spans = (
-        by_member.with_columns(before)
-        .with_columns(begins.alias("_begins"))
-        .with_columns(pl.col("_begins").cum_sum().over("_member").alias("_span"))
-        .group_by("_member", "_span")
-        .agg(
-            pl.col(MEMBER).first(),
-            pl.col("ts").min().alias("from_ts"),
-            pl.col("ts").max().alias("to_ts"),
-            pl.lit(sign).alias("sign"),
-        )
-    )
-    return spans.select([pl.col(name).cast(of) for name, of in SIGNS.items()])
-
-
-def _ms(ts: str) -> pl.Expr:
-    return pl.col(ts).dt.epoch("ms")
+    runs = with_run(by_member.with_columns(before), begins, ["_member"]).group_by("_member", "run")
+    extent = (pl.col("ts").min().alias("from_ts"), pl.col("ts").max().alias("to_ts"))
+    return typed(runs.agg(pl.col(MEMBER).first(), *extent, pl.lit(sign).alias("sign")), SIGNS)
 
 
 def membership(signs: pl.DataFrame, silent_s: int) -> pl.DataFrame:
@@ -201,16 +192,14 @@ def membership(signs: pl.DataFrame, silent_s: int) -> pl.DataFrame:
     before = alive_to.cum_max().shift(1).over("_member").dt.epoch("ms")
     left_at = pl.when(gone).then("from_ts").cum_max().forward_fill().shift(1).over("_member").dt.epoch("ms")
     # A client unregisters at each broker: these requests, and those in transit, belong to the session that they end.
-    back = ~gone & ~drop & (_ms("from_ts") - left_at > _LATE_MS) & (before - left_at <= _LATE_MS)
-    begins = before.is_null() | (_ms("from_ts") - before > silent_s * 1000) | back.fill_null(False)
+    back = ~gone & ~drop & (ms("from_ts") - left_at > _LATE_MS) & (before - left_at <= _LATE_MS)
+    begins = before.is_null() | (ms("from_ts") - before > silent_s * 1000) | back.fill_null(False)
     left_ts = pl.when(gone).then("from_ts").max()
-    last_ms = _ms("to_ts").filter(~drop).max()
-    is_last = last_ms.is_null() | (_ms("to_ts").filter(drop).max() + _LATE_MS >= last_ms)
+    last_ms = ms("to_ts").filter(~drop).max()
+    is_last = last_ms.is_null() | (ms("to_ts").filter(drop).max() + _LATE_MS >= last_ms)
+    ordered = signs.with_columns(value_numbers(signs, MEMBER, "_member"), gone.alias("_gone")).sort("from_ts", "_gone")
     sessions = (
-        signs.with_columns(value_numbers(signs, MEMBER, "_member"), gone.alias("_gone"))
-        .sort("from_ts", "_gone")
-        .with_columns(begins.alias("_begins"))
-        .with_columns(pl.col("_begins").cum_sum().over("_member").cast(pl.Int64).alias("session"))
+        with_run(ordered, begins, ["_member"], "session")
         .group_by("_member", "session")
         .agg(
             pl.col(MEMBER).first(),
@@ -222,7 +211,8 @@ def membership(signs: pl.DataFrame, silent_s: int) -> pl.DataFrame:
             pl.when(is_last).then(sign.filter(drop).min()).alias("dropped"),
         )
     )
-    return sessions.select(*MEMBER, "session", "from_ts", "to_ts", "left", "watched", "beat", "dropped")
+    columns = ("from_ts", "to_ts", "left", "watched", "beat", "dropped")
+    return sessions.select(*MEMBER, pl.col("session").cast(pl.Int64), *columns)
 
 
 def within_session(rows: pl.DataFrame, members: pl.DataFrame, until: pl.Expr) -> pl.DataFrame:

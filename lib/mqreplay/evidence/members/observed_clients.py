@@ -10,8 +10,10 @@ from __future__ import annotations
 import polars as pl
 
 from mqreplay.core.retry_topic import RETRY_GROUP_TOPIC_PREFIX as RETRY
-from mqreplay.evidence.members.membership import MEMBER, SIGNS, consumer_groups
-from mqreplay.evidence.time_spans import INSTANT
+from mqreplay.evidence.frames import columns, first_of, ms, typed, valued
+from mqreplay.evidence.intervals import INSTANT, with_state
+from mqreplay.evidence.members.membership import SIGNS, consumer_groups
+from mqreplay.words.keys import MEMBER
 
 RUNNING_INFO, CLIENT_LOG, CONNECTION = "running_info", "client_log", "consumer_connection"
 ASKED_S = 20  # poll interval of a client
@@ -19,13 +21,7 @@ REPEATED_S = 65  # an answer that does not change is written once a minute
 POLLED_S = 60  # the longest time between two polls of a client over which its answers are joined
 HEARD = "HEART_BEAT"
 BY_POP, MUTE, UNPULLED = "pop", "mute", "unpulled"  # why a client's queues are not known, see unread_logs.py
-UNWATCHED: dict[str, pl.DataType] = {  # a span of time in which a member's queues are not known
-    "consumer_group": pl.String(),
-    "client_id": pl.String(),
-    "from_ts": INSTANT,
-    "to_ts": INSTANT,
-    "why": pl.String(),
-}
+UNWATCHED: dict[str, pl.DataType] = columns("consumer_group", "client_id", "from_ts", "to_ts", "why")
 SETTINGS = pl.List(pl.Struct({"key": pl.String, "value": pl.String}))
 
 
@@ -53,7 +49,7 @@ def answers(assignment: pl.DataFrame) -> pl.DataFrame:
     """
     rows = polled(assignment, RUNNING_INFO).sort("ts", "record_id")
     last = pl.col("ts").shift(1).over(MEMBER)
-    in_turn = (_ms("ts") - last.dt.epoch("ms")) <= REPEATED_S * 1000
+    in_turn = (ms("ts") - last.dt.epoch("ms")) <= REPEATED_S * 1000
     asked = pl.when(in_turn).then(pl.col("ts") - pl.duration(seconds=ASKED_S))
     confirmed = pl.when(pl.col("previous_ts") >= last).then("previous_ts")
     before = pl.max_horizontal(last, pl.coalesce(confirmed, asked))
@@ -103,9 +99,7 @@ def owner_views(assignment: pl.DataFrame, members: pl.DataFrame) -> pl.DataFrame
     rows = answers(assignment)
     near = _seconds("before_ts", "ts") <= POLLED_S
     begun = members.select(*MEMBER, pl.col("from_ts").alias("begun_ts")).sort("begun_ts")
-    known = rows.sort("ts").join_asof(
-        begun, left_on="ts", right_on="begun_ts", by=MEMBER, strategy="backward", check_sortedness=False
-    )
+    known = with_state(rows, begun, MEMBER, "ts", "begun_ts")
     before = pl.col("before_ts")
     is_first = pl.col("begun_ts").is_not_null() & (before.is_null() | (before < pl.col("begun_ts")))
     young = _seconds("begun_ts", "ts") <= POLLED_S
@@ -171,7 +165,7 @@ def unwatched_spans(spans: pl.DataFrame, why: str | pl.Expr | None) -> pl.DataFr
     """
     reason = why if isinstance(why, pl.Expr) else pl.lit(why)
     named = spans.filter(pl.col("to_ts") > pl.col("from_ts")).with_columns(reason.alias("why"))
-    return named.select([pl.col(name).cast(kind) for name, kind in UNWATCHED.items()])
+    return typed(named, UNWATCHED)
 
 
 def unreported(assignment: pl.DataFrame) -> pl.DataFrame:
@@ -220,7 +214,7 @@ def _as_heartbeats(rows: pl.DataFrame, source: str, like: pl.DataFrame) -> pl.Da
         "source": pl.lit(source),
         "consumer_data_set": pl.concat_list(data),
     } | {name: pl.col(name) for name in ("day", "ts", "client_id", "record_id", "source_digest")}
-    return rows.select(own.get(name, pl.lit(None)).cast(kind).alias(name) for name, kind in like.schema.items())
+    return valued(rows, like.schema, **own)
 
 
 def strategy_sides(assignment: pl.DataFrame) -> pl.DataFrame:
@@ -253,16 +247,11 @@ def polled_signs(assignment: pl.DataFrame) -> pl.DataFrame:
 
     A client is alive from the first to the last line about it in its log.
     """
-    rows = answers(assignment).with_columns(pl.col("seen_until").alias("to_ts"))
-    sign = pl.when(pl.col("queues").is_not_null()).then(pl.lit(RUNNING_INFO)).otherwise(pl.lit("listed"))
-    by_log = (
-        polled(assignment, CLIENT_LOG)
-        .group_by(MEMBER)
-        .agg(pl.col("ts").min().alias("from_ts"), pl.col("ts").max().alias("to_ts"), pl.lit(CLIENT_LOG).alias("sign"))
-    )
-    return pl.concat([rows.select(*MEMBER, pl.col("ts").alias("from_ts"), "to_ts", sign.alias("sign")), by_log]).select(
-        [pl.col(name).cast(kind) for name, kind in SIGNS.items()]
-    )
+    sign = first_of((pl.col("queues").is_not_null(), RUNNING_INFO), otherwise="listed")
+    answered = answers(assignment).select(*MEMBER, from_ts="ts", to_ts="seen_until", sign=sign)
+    logged = polled(assignment, CLIENT_LOG).group_by(MEMBER)
+    by_log = logged.agg(from_ts=pl.col("ts").min(), to_ts=pl.col("ts").max(), sign=pl.lit(CLIENT_LOG))
+    return typed(pl.concat([answered, by_log]), SIGNS)
 
 
 def _middle(from_ts: str, to_ts: str) -> pl.Expr:
@@ -270,8 +259,4 @@ def _middle(from_ts: str, to_ts: str) -> pl.Expr:
 
 
 def _seconds(from_ts: str, to_ts: str) -> pl.Expr:
-    return (_ms(to_ts) - _ms(from_ts)) / 1000
-
-
-def _ms(ts: str) -> pl.Expr:
-    return pl.col(ts).dt.epoch("ms")
+    return (ms(to_ts) - ms(from_ts)) / 1000

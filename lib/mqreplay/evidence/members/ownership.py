@@ -3,22 +3,24 @@
 Each member of a group allocates for itself (RebalanceImpl#rebalanceByTopic), so they agree only while they see the same
 lists and use the same strategy on the same subscriptions. Seconds of disagreement after a change are normal; findings
 have the limit.
+
+A poll shows what a client holds at one instant. A queue that changed hands did so between two polls, often 20 s apart;
+gold.queue_owner has their middle. A rule that asks who held a queue at one instant must allow for all of that time
+(`possible_owners`).
 """
 
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping, Sequence
 
 import polars as pl
 
 from mqreplay.core.retry_topic import RETRY_GROUP_TOPIC_PREFIX as RETRY
-from mqreplay.evidence.arrays.keys import KEY, QUEUE
-from mqreplay.evidence.arrays.wide_rows import slices
-from mqreplay.evidence.members.membership import MEMBER, subscriptions
-from mqreplay.evidence.time_spans import INSTANT, with_session
-
-GROUP_TOPIC = ["consumer_group", "topic"]
+from mqreplay.evidence.arrays.frame_arrays import slices
+from mqreplay.evidence.intervals import INSTANT, count_spans, intersect, merge, subtract
+from mqreplay.evidence.members.membership import subscriptions
+from mqreplay.evidence.members.observed_clients import RUNNING_INFO, owner_views
+from mqreplay.words.keys import CLIENT_QUEUE, GROUP_QUEUE, GROUP_TOPIC, MEMBER, QUEUE
 
 
 def disputes(owners: pl.DataFrame, due: pl.DataFrame, duplicates: pl.DataFrame | None = None) -> pl.DataFrame:
@@ -30,15 +32,11 @@ def disputes(owners: pl.DataFrame, due: pl.DataFrame, duplicates: pl.DataFrame |
     duplicate_clients.py: each process of a client id owns the queues of that id.
     """
     if duplicates is not None:
-        owners = pl.concat([owners.select(*KEY, "from_ts", "to_ts"), _of_further_processes(owners, duplicates)])
-    counted = counted_spans({"owners": owners, "due": due}, KEY)
+        owners = pl.concat([owners.select(*GROUP_QUEUE, "from_ts", "to_ts"), _of_further_processes(owners, duplicates)])
+    counted = count_spans({"owners": owners, "due": due}, GROUP_QUEUE)
     wrong = counted.filter((pl.col("due") > 0) & (pl.col("owners") != 1))
-    by = [*KEY, "orphan"]
-    together = with_session(wrong.with_columns((pl.col("owners") == 0).alias("orphan")), by, "from_ts", "to_ts", 0)
-    spans = together.group_by(*by, "session").agg(
-        pl.col("from_ts").min(), pl.col("to_ts").max(), pl.col("owners").max()
-    )
-    return spans.drop("orphan", "session")
+    marked = wrong.with_columns((pl.col("owners") == 0).alias("orphan"))
+    return merge(marked, [*GROUP_QUEUE, "orphan"], pl.col("owners").max()).drop("orphan")
 
 
 def _of_further_processes(owners: pl.DataFrame, duplicates: pl.DataFrame) -> pl.DataFrame:
@@ -47,15 +45,10 @@ def _of_further_processes(owners: pl.DataFrame, duplicates: pl.DataFrame) -> pl.
     Columns: consumer_group, topic, broker_name, queue_id, from_ts, to_ts.
     """
     certain = duplicates.filter("certain").select(
-        *MEMBER, pl.col("from_ts").alias("since"), pl.col("to_ts").alias("until"), "processes"
+        *MEMBER, "from_ts", "to_ts", pl.int_ranges(1, "processes").alias("process")
     )
-    both = owners.join(certain, MEMBER).select(
-        *KEY,
-        pl.max_horizontal("from_ts", "since").alias("from_ts"),
-        pl.min_horizontal("to_ts", "until").alias("to_ts"),
-        pl.int_ranges(1, "processes").alias("process"),
-    )
-    return both.filter(pl.col("to_ts") > pl.col("from_ts")).explode("process").drop("process")
+    both = intersect(owners.select(*CLIENT_QUEUE, "from_ts", "to_ts"), certain, MEMBER)
+    return both.select(*GROUP_QUEUE, "from_ts", "to_ts", "process").explode("process").drop("process")
 
 
 def pulled_queues_of_shard(pull: pl.DataFrame) -> pl.DataFrame:
@@ -92,21 +85,18 @@ def due_queues(
     it is not known what a member holds, no queue of its group is due.
     """
     seen = _queues_seen(rebalance).with_columns(pl.col("last_ts") + pl.duration(seconds=interval_s))
-    active = merged_spans(subscribed.join(unshared, "consumer_group", how="anti"), GROUP_TOPIC)
+    active = merge(subscribed.join(unshared, "consumer_group", how="anti"), GROUP_TOPIC)
     if unwatched is not None:
-        active = _without(active, unwatched, GROUP_TOPIC)
+        groups = active.select(GROUP_TOPIC).unique()
+        unknown = groups.join(unwatched.select("consumer_group", "from_ts", "to_ts").unique(), "consumer_group")
+        active = subtract(active, unknown, GROUP_TOPIC)
     unrecorded = active.join(seen, "consumer_group", how="anti").select(GROUP_TOPIC).unique()
     pulling = unrecorded.join(owners, GROUP_TOPIC, how="semi")
     by_pulls = [pulling.join(pulled, "topic")]
     if routed is not None:
         by_pulls.append(unrecorded.join(routed, "topic"))
-    there = pl.concat([frame.select(*KEY, "first_ts", "last_ts") for frame in (seen, *by_pulls)])
-    spans = there.join(active, GROUP_TOPIC).select(
-        *KEY,
-        pl.max_horizontal("first_ts", "from_ts").alias("from_ts"),
-        pl.min_horizontal("last_ts", "to_ts").alias("to_ts"),
-    )
-    return spans.filter(pl.col("to_ts") > pl.col("from_ts"))
+    there = pl.concat([frame.select(*GROUP_QUEUE, from_ts="first_ts", to_ts="last_ts") for frame in (seen, *by_pulls)])
+    return intersect(there, active, GROUP_TOPIC)
 
 
 def routed_queues(queue_lists: pl.DataFrame, watched_until: dt.datetime | None, refresh_s: int) -> pl.DataFrame:
@@ -128,23 +118,12 @@ def routed_queues(queue_lists: pl.DataFrame, watched_until: dt.datetime | None, 
         .unnest("mq_all")
     )
     # A list that changes elsewhere leaves the queue where it was.
-    spans = with_session(each, QUEUE, "first_ts", "last_ts", 2 * refresh_s)
-    return spans.group_by(*QUEUE, "session").agg(pl.col("first_ts").min(), pl.col("last_ts").max()).drop("session")
+    spans = merge(each, QUEUE, begin="first_ts", end="last_ts", gap_s=2 * refresh_s)
+    return spans.rename({"from_ts": "first_ts", "to_ts": "last_ts"})
 
 
 def _is_first() -> pl.Expr:
     return pl.int_range(pl.len()).over("topic") == 0
-
-
-def _without(spans: pl.DataFrame, cuts: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
-    """Return the spans without the times in which the group has a cut.
-
-    Columns: ``by``, from_ts, to_ts.
-    """
-    groups = spans.select(by).unique()
-    of_group = groups.join(cuts.select("consumer_group", "from_ts", "to_ts").unique(), "consumer_group")
-    counted = counted_spans({"spans": spans, "cuts": of_group}, by)
-    return merged_spans(counted.filter((pl.col("spans") > 0) & (pl.col("cuts") == 0)), by)
 
 
 def _queues_seen(rebalance: pl.DataFrame) -> pl.DataFrame:
@@ -159,7 +138,7 @@ def _queues_seen(rebalance: pl.DataFrame) -> pl.DataFrame:
     # The empty frame first: a night may have no rebalance.
     parts = [lists.clear(), *(lists[rows] for rows in slices(lists, ["mq_all"], GROUP_TOPIC))]
     seen = [_extent_of_queues(part) for part in parts]
-    return pl.concat(seen).group_by(KEY).agg(extent)
+    return pl.concat(seen).group_by(GROUP_QUEUE).agg(extent)
 
 
 def _extent_of_queues(rebalance: pl.DataFrame) -> pl.DataFrame:
@@ -169,7 +148,7 @@ def _extent_of_queues(rebalance: pl.DataFrame) -> pl.DataFrame:
         .agg(pl.col("ts").min().alias("first_ts"), pl.col("ts").max().alias("last_ts"))
     )
     each = lists.explode("mq_all").unnest("mq_all")
-    return each.group_by(KEY).agg(pl.col("first_ts").min(), pl.col("last_ts").max())
+    return each.group_by(GROUP_QUEUE).agg(pl.col("first_ts").min(), pl.col("last_ts").max())
 
 
 def subscribers(
@@ -207,9 +186,9 @@ def idle_members(
     spans = {"queues": owners.filter(own_topics), "present": present}
     if unwatched is not None:
         spans["unwatched"] = unwatched
-    counted = counted_spans(spans, MEMBER)
+    counted = count_spans(spans, MEMBER)
     idle = (pl.col("present") > 0) & (pl.sum_horizontal(name for name in spans if name != "present") == 0)
-    merged = merged_spans(counted.filter(idle), MEMBER)
+    merged = merge(counted.filter(idle), MEMBER)
     span = [*MEMBER, "from_ts", "to_ts"]
     during = pl.col("ts").is_between(pl.col("from_ts") - pl.duration(seconds=interval_s), pl.col("to_ts"))
     met = merged.join(empty_rebalances(rebalance, interval_s), MEMBER).filter(during)
@@ -235,37 +214,24 @@ def empty_rebalances(rebalance: pl.DataFrame, interval_s: int) -> pl.DataFrame:
     listed = members.list.contains(pl.col("client_id")).fill_null(True)
     sees = pl.col("error").is_null() & (queues > 0) & listed & ~pl.col("topic").str.starts_with(RETRY)
     each = rebalance.filter(sees).select(*MEMBER, "ts", pl.col("mq_divided").list.len().alias("share"))
-    together = with_session(each, MEMBER, "ts", "ts", interval_s // 2)
-    rounds = together.group_by(*MEMBER, "session").agg(pl.col("ts").max(), pl.col("share").sum())
-    return rounds.filter(pl.col("share") == 0).select(*MEMBER, "ts")
+    rounds = merge(each, MEMBER, pl.col("share").sum(), at="ts", gap_s=interval_s // 2)
+    return rounds.filter(pl.col("share") == 0).select(*MEMBER, ts="to_ts")
 
 
-def merged_spans(spans: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
-    """Return the spans; those that touch or overlap become one.
+def possible_owners(owners: pl.DataFrame, assignment: pl.DataFrame, members: pl.DataFrame) -> pl.DataFrame:
+    """Return the intervals of ``owners``, those that polls show as long as they may have been.
 
-    Columns: ``by``, from_ts, to_ts.
+    Columns: those of ``owners`` (gold.queue_owner). ``assignment`` is silver.assignment, ``members`` the frame of
+    membership.py. The interval of a client's last answer ends as before: with its session.
     """
-    together = with_session(spans, by, "from_ts", "to_ts", 0)
-    return together.group_by(*by, "session").agg(pl.col("from_ts").min(), pl.col("to_ts").max()).drop("session")
-
-
-def counted_spans(spans: Mapping[str, pl.DataFrame], by: Sequence[str]) -> pl.DataFrame:
-    """Return for each time how many spans of each named frame cover it.
-
-    Columns: ``by``, from_ts, to_ts, and one count per name.
-    """
-    edges = [
-        frame.select(
-            *by,
-            pl.col(edge).alias("from_ts"),
-            *[pl.lit(step if name == column else 0, pl.Int64).alias(column) for column in spans],
-        )
-        for name, frame in spans.items()
-        for edge, step in (("from_ts", 1), ("to_ts", -1))
-    ]
-    changes = pl.concat(edges).group_by(*by, "from_ts").agg(pl.col(column).sum() for column in spans)
-    counted = changes.sort("from_ts").with_columns(
-        pl.col("from_ts").shift(-1).over(by).alias("to_ts"),
-        *[pl.col(column).cum_sum().over(by) for column in spans],
-    )
-    return counted.filter(pl.col("to_ts").is_not_null()).select(*by, "from_ts", "to_ts", *spans)
+    views = owner_views(assignment, members)
+    begins = views.select(*MEMBER, "earliest_ts", from_ts="ts", source=pl.lit(RUNNING_INFO))
+    ends = views.select(*MEMBER, "latest_ts", to_ts="until", source=pl.lit(RUNNING_INFO)).drop_nulls()
+    begun = begins.group_by(*MEMBER, "from_ts", "source").agg(pl.col("earliest_ts").min())
+    ended = ends.group_by(*MEMBER, "to_ts", "source").agg(pl.col("latest_ts").max())
+    met = owners.join(begun, begun.columns[:-1], how="left", maintain_order="left")
+    met = met.join(ended, ended.columns[:-1], how="left", maintain_order="left")
+    return met.with_columns(
+        pl.min_horizontal("from_ts", "earliest_ts").alias("from_ts"),
+        pl.max_horizontal("to_ts", "latest_ts").alias("to_ts"),
+    ).select(owners.columns)

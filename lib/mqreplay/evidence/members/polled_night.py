@@ -6,15 +6,18 @@ Clients with hooks are judged by their own rows; polls of them are only compared
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 import polars as pl
 
+from mqreplay.evidence.frames import filled
 from mqreplay.evidence.members.agreed_lists import queue_lists
+from mqreplay.evidence.members.conflicts import alternating_subscriptions
 from mqreplay.evidence.members.duplicate_clients import duplicate_clients
 from mqreplay.evidence.members.listed_members import listed_signs, listed_spans, silences, vanished
-from mqreplay.evidence.members.membership import CLOSED, EXPIRED, LISTED, MEMBER, SIGNS
+from mqreplay.evidence.members.member_gaps import unpulled_members, unread_members
+from mqreplay.evidence.members.membership import CLOSED, EXPIRED, LISTED, SIGNS
 from mqreplay.evidence.members.observed_clients import (
     CLIENT_LOG,
     hooked,
@@ -25,8 +28,8 @@ from mqreplay.evidence.members.observed_clients import (
 )
 from mqreplay.evidence.members.observed_rebalances import ROUTE_S
 from mqreplay.evidence.members.ownership import routed_queues
-from mqreplay.evidence.members.unread_logs import unpulled_members, unread_members
 from mqreplay.evidence.recorder_holes import recorder_holes, watched, watched_until
+from mqreplay.words.keys import GROUP_QUEUE, MEMBER, QUEUE
 
 RECORDED = ("recorder_event", "broker_runtime", "topic_stats", "consumer_connection")
 
@@ -40,7 +43,7 @@ class PolledNight:
     ``broker_runtime`` are the polls of brokers without what holes hide. ``signs`` and ``vanished`` are of clients that
     only polls show; ``queues``: the queues that routes name, as routed_queues has them. ``shown``:
     consumer_group, table_name: the silver tables with what polls and logs show of a group's members. ``duplicates``:
-    the frame of duplicate_clients.py, with and without hooks.
+    the frame of duplicate_clients.py, with and without hooks. ``alternations``: of conflicts.alternating_subscriptions.
     """
 
     holes: pl.DataFrame
@@ -53,6 +56,7 @@ class PolledNight:
     queues: pl.DataFrame
     shown: pl.DataFrame
     duplicates: pl.DataFrame
+    alternations: pl.DataFrame
 
     def unwatched(
         self,
@@ -113,6 +117,7 @@ def polled_night(
         routed_queues(queue_lists(routes, small["topic_config"].clear()), until, ROUTE_S),
         _shown(assignment, consumer_list),
         duplicate_clients(small, consumer_list, holes, until),
+        alternating_subscriptions(small["consumer_connection"]),
     )
 
 
@@ -147,7 +152,27 @@ def ends_of_groups(consume_stats: pl.DataFrame, like: pl.DataFrame) -> pl.DataFr
         for f in fields
     )
     ends = of_masters.with_columns(pl.col("offsets").list.eval(end).alias("offsets"))
-    return ends.select(
-        (pl.col(name) if name in ends.columns else pl.lit(None)).cast(kind).alias(name)
-        for name, kind in like.schema.items()
+    return filled(ends, like.schema)
+
+
+def changes_of_groups(consume_stats: pl.DataFrame, known: Collection[str], like: pl.DataFrame) -> pl.DataFrame:
+    """Return the offsets in masters' consume_stats as changes between copies, in the columns of ``like``.
+
+    ``like`` is silver.offset_change. Groups in ``known`` are left out: copies or commits show their offsets. An answer
+    that repeats an offset has a row, too: it shows that the offset did not change. -1 is an entry that does not exist
+    (ConsumerOffsetManager#queryOffset).
+    """
+    others = ~pl.col("consumer_group").is_in(sorted(known))
+    asked = consume_stats.filter(others & (pl.col("broker_id") == 0) & (pl.col("offsets").list.len() > 0))
+    item = pl.col("offsets").struct.field
+    each = asked.explode("offsets").select(
+        *("day", "consumer_group", "broker_id", "source_digest"),
+        *(item(name) for name in QUEUE),
+        item("consumer_offset").alias("new_offset"),
+        pl.col("ts").alias("to_ts"),
     )
+    in_order = each.filter(pl.col("new_offset") >= 0).unique([*GROUP_QUEUE, "to_ts"], keep="first").sort("to_ts")
+    before = pl.col("new_offset", "to_ts").shift(1).over(GROUP_QUEUE)
+    previous = in_order.with_columns(before.name.prefix("_"))
+    values = {"previous_offset": pl.col("_new_offset"), "from_ts": pl.col("_to_ts")}
+    return filled(previous, like.schema, source_name=pl.format("{}-0", "broker_name"), **values)

@@ -1,31 +1,38 @@
 """The scope of gold.delivery_audit: first and last offset of each queue, and the step between offsets.
 
 The scope depends on whole queues, so a shard here holds all rows of some queues. delivery_audit.py counts the messages;
-its shards hold all rows of some messages.
+its shards hold all rows of some messages. Groups and topics out of the scope, although sends were recorded, are gaps.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+import datetime as dt
+from collections.abc import Collection, Sequence
+from typing import Final, NamedTuple
 
 import polars as pl
 
+from mqreplay.evidence.frames import with_flag
+from mqreplay.evidence.gap_rows import GAP, gap_rows
 from mqreplay.evidence.messages.deliveries import DONE, once
+from mqreplay.words.keys import CLIENT_QUEUE, GROUP_QUEUE, GROUP_TOPIC, MEMBER, QUEUE
 
-QUEUE = ("topic", "broker_name", "queue_id")
-GROUP_TOPIC = ("consumer_group", "topic")
-GROUP_QUEUE = ("consumer_group", *QUEUE)
-STEPS = (1000, 100, 10)  # a log of a busy topic may have only every n-th offset of its queues
-OFFSETS = ("first_offset", "last_offset", *(f"by_{step}" for step in STEPS))
+OFFSET_STEPS = (1000, 100, 10)  # a log of a busy topic may have only every n-th offset of its queues
+SCOPE_OFFSETS = ("first_offset", "last_offset", *(f"by_{step}" for step in OFFSET_STEPS))
 OF_QUEUE = pl.col("queue_topic") == pl.col("topic")  # not a retried message, which is in a queue of %RETRY%
+AUDITED_LOGS: Final = ("consume_log", "produce_log")
+BY_POP: Final = "the group receives messages by POP: packets are audited for groups that pull"
+NO_ANSWERS: Final = (
+    "recorded sends have no answer with an offset, or no pulls of their topics were recorded. Next time: capture the"
+    " packets of all brokers' ports"
+)
 
 
 class ScopeOfShard(NamedTuple):
     """The contribution of one shard to the scope.
 
-    ``received`` (by group and queue) and ``sent`` (by queue) have the columns OFFSETS: the first and last offset in the
-    consumers' and in the producers' log, and whether each of STEPS divides all of them.
+    ``received`` (by group and queue) and ``sent`` (by queue) have SCOPE_OFFSETS: the first and last offset in
+    the consumers' and in the producers' log, and whether each of OFFSET_STEPS divides all of them.
     """
 
     received: pl.DataFrame
@@ -64,7 +71,7 @@ def scope_of_shard(
         received=_offsets(received.filter(OF_QUEUE), GROUP_QUEUE),
         sent=_offsets(confirmed(produce), QUEUE),
         committed=last_committed(commits, offset_change),
-        committers=commits.select(*GROUP_QUEUE, "client_id").unique(),
+        committers=commits.select(*CLIENT_QUEUE).unique(),
         loggers=received.select("consumer_group", "client_id").unique(),
         failed_sends=produce.filter(unconfirmed).select("topic", pl.col("key").alias("keys")).unique(),
         out_of_order=_out_of_order(received),
@@ -74,9 +81,8 @@ def scope_of_shard(
 def audit_scope(shards: Sequence[ScopeOfShard]) -> AuditScope:
     """Return the scope of all queues; there is at least one shard."""
     whole = ScopeOfShard(*[pl.concat(frames) for frames in zip(*shards, strict=True)])
-    loggers = whole.loggers.unique().with_columns(pl.lit(True).alias("logs"))
-    committers = whole.committers.join(loggers, on=["consumer_group", "client_id"], how="left")
-    logged = committers.group_by(GROUP_QUEUE).agg(pl.col("logs").is_not_null().all().alias("logged"))
+    committers = with_flag(whole.committers, whole.loggers, MEMBER, "logs")
+    logged = committers.group_by(GROUP_QUEUE).agg(pl.col("logs").all().alias("logged"))
     received = (
         whole.received.join(_step(whole.received, GROUP_TOPIC), on=GROUP_TOPIC)
         .join(whole.committed, on=GROUP_QUEUE, how="left")
@@ -100,21 +106,23 @@ def confirmed(produce: pl.DataFrame) -> pl.DataFrame:
 def _offsets(rows: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
     """Return the first and last queue_offset of the rows by the columns ``by``.
 
-    Columns: ``by``, first_offset, last_offset, and for each of STEPS whether it divides all offsets.
+    Columns: ``by``, first_offset, last_offset, and for each of OFFSET_STEPS whether it divides all offsets.
     """
     offset = pl.col("queue_offset")
-    divides = [(offset % step == 0).all().alias(f"by_{step}") for step in STEPS]
+    divides = [(offset % step == 0).all().alias(f"by_{step}") for step in OFFSET_STEPS]
     return rows.group_by(by).agg(offset.min().alias("first_offset"), offset.max().alias("last_offset"), *divides)
 
 
 def _step(offsets: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
-    """Return the largest of STEPS that divides all offsets, else 1.
+    """Return the largest of OFFSET_STEPS that divides all offsets, else 1.
 
     Columns: ``by``, step.
     """
-    whole = offsets.group_by(by).agg(pl.col("last_offset").max(), *[pl.col(f"by_{step}").all() for step in STEPS])
+    whole = offsets.group_by(by).agg(
+        pl.col("last_offset").max(), *[pl.col(f"by_{step}").all() for step in OFFSET_STEPS]
+    )
     # Offset 0 alone proves no step.
-    fits = [pl.when(pl.col(f"by_{step}") & (pl.col("last_offset") >= step)).then(step) for step in STEPS]
+    fits = [pl.when(pl.col(f"by_{step}") & (pl.col("last_offset") >= step)).then(step) for step in OFFSET_STEPS]
     return whole.select(*by, pl.coalesce(*fits, pl.lit(1)).cast(pl.Int64).alias("step"))
 
 
@@ -143,7 +151,7 @@ def _out_of_order(received: pl.DataFrame) -> pl.DataFrame:
     """
     orderly = once(received.filter(OF_QUEUE & pl.col("orderly") & pl.col("status").is_in(DONE)))
     before = orderly.sort("ts", "queue_offset").with_columns(
-        pl.col("queue_offset").cum_max().shift(1).over(*GROUP_QUEUE, "client_id").alias("highest")
+        pl.col("queue_offset").cum_max().shift(1).over(*CLIENT_QUEUE).alias("highest")
     )
     ordered = before.sort("ts", "client_id", "reconsume_times").with_columns(
         (pl.int_range(pl.len()).over(*GROUP_QUEUE, "queue_offset") == 0).alias("first")
@@ -152,3 +160,31 @@ def _out_of_order(received: pl.DataFrame) -> pl.DataFrame:
     return ordered.group_by(*GROUP_TOPIC, pl.col("ts").dt.date().alias("day")).agg(
         late.sum().cast(pl.Int64).alias("out_of_order")
     )
+
+
+def audit_gaps(
+    day: dt.date, sent: pl.DataFrame, popped: pl.DataFrame, audit: pl.DataFrame, missing: Collection[str]
+) -> pl.DataFrame:
+    """Return the gaps (columns of GAP) of the day.
+
+    ``sent`` has the topic of each recorded send, ``popped`` consumer_group and topic of requests of POP. ``audit`` are
+    the rows of gold.delivery_audit; the recording lacks the kinds of files ``missing``.
+    """
+    if sent.is_empty():  # that no sends were recorded is a gap of missing kinds
+        return pl.DataFrame(schema=GAP)
+    by_pop = (
+        popped.select(GROUP_TOPIC)
+        .unique()
+        .join(sent.select("topic").unique(), "topic", how="semi")
+        .join(audit, GROUP_TOPIC, how="anti")
+        .with_columns(pl.lit(BY_POP).alias("reason"), pl.lit("undetermined").alias("evidence"))
+    )
+    parts = [by_pop]
+    if audit.is_empty() and by_pop.is_empty() and not set(AUDITED_LOGS).isdisjoint(missing):
+        parts.append(pl.DataFrame({"reason": [NO_ANSWERS], "evidence": ["sends"]}))
+    named = pl.concat(parts, how="diagonal").with_columns(
+        pl.lit(day).alias("day"),
+        pl.lit("gold.delivery_audit").alias("decision"),
+        pl.lit(0, pl.Int64).alias("decisions"),
+    )
+    return gap_rows(named)

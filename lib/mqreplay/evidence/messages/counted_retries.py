@@ -18,22 +18,22 @@ from mqreplay.core.delay_level import (
     stored_delay_level,
 )
 from mqreplay.core.send_back import retry_delay_level
+from mqreplay.evidence.frames import columns, typed, with_law
 
-MESSAGE: Final = ("consumer_group", "msg_id")
-PLACE: Final = ("broker_name", "msg_id", "commitlog_offset")
+RETRIED_MESSAGE: Final = ("consumer_group", "msg_id")
+STORED_MESSAGE: Final = ("broker_name", "msg_id", "commitlog_offset")
 OFFSET_MSG_ID: Final = "^([0-9A-Fa-f]{32}|[0-9A-Fa-f]{56})$"
 CLOCKS_MS: Final = 1_000  # by which the clocks of a message's consumers may differ
 LONGEST_MS: Final = 10**15  # messageDelayLevel may have any number
-FIRST: Final[dict[str, pl.DataType]] = {
+FIRST_RETRY: Final[dict[str, pl.DataType]] = {
     "broker_name": pl.String(),
     "msg_id": pl.String(),
-    "commitlog_offset": pl.Int64(),
-    "sent_times": pl.Int32(),
+    **columns("commitlog_offset", "sent_times"),
 }
 
 
 def first_places(send: pl.DataFrame, send_back: pl.DataFrame) -> pl.DataFrame:
-    """Return the first places of the messages that were sent back: FIRST; sent_times: reconsumeTimes of the send.
+    """Return the first places of the messages that were sent back: FIRST_RETRY; sent_times: reconsumeTimes of the send.
 
     Both are rows of silver tables; ``send`` is a shard.
     """
@@ -41,7 +41,7 @@ def first_places(send: pl.DataFrame, send_back: pl.DataFrame) -> pl.DataFrame:
     place = pl.col("offset_msg_id").str.tail(16).str.to_integer(base=16, dtype=pl.Int64, strict=False)
     times = pl.col("reconsume_times").fill_null(0).alias("sent_times")
     named = sent.with_columns(place.alias("commitlog_offset"), times)
-    return named.select(pl.col(name).cast(kind) for name, kind in FIRST.items()).drop_nulls().unique()
+    return typed(named, FIRST_RETRY).drop_nulls().unique()
 
 
 def with_counted_retries(sent: pl.DataFrame, first: pl.DataFrame) -> pl.DataFrame:
@@ -51,18 +51,20 @@ def with_counted_retries(sent: pl.DataFrame, first: pl.DataFrame) -> pl.DataFram
     The requests of a message count one by one from its first place, as long as the broker stored each, and no request
     can be missing: between two of them there was time for one delay, and not for two.
     """
-    known = first.unique(PLACE, keep="first")
-    requests = sent.filter(pl.all_horizontal(pl.col(*PLACE, "delay_level").is_not_null()))
-    rows = requests.join(known, PLACE, how="left").sort(*MESSAGE, "sent_ts", "record_id")
-    nth = pl.int_range(pl.len()).over(MESSAGE).cast(pl.Int32)
-    begun = rows.with_columns(nth.alias("nth"), pl.col("sent_times").first().over(MESSAGE)).drop_nulls("sent_times")
+    known = first.unique(STORED_MESSAGE, keep="first")
+    requests = sent.filter(pl.all_horizontal(pl.col(*STORED_MESSAGE, "delay_level").is_not_null()))
+    rows = requests.join(known, STORED_MESSAGE, how="left").sort(*RETRIED_MESSAGE, "sent_ts", "record_id")
+    nth = pl.int_range(pl.len()).over(RETRIED_MESSAGE).cast(pl.Int32)
+    begun = rows.with_columns(nth.alias("nth"), pl.col("sent_times").first().over(RETRIED_MESSAGE)).drop_nulls(
+        "sent_times"
+    )
     # A place that is sent back twice makes two retries, and all of a message are counted as one chain.
     timed = _with_delays(begun.with_columns((pl.col("nth") + pl.col("sent_times")).alias("times")))
     before = pl.col(
         *("sent_ts", "delay_ms", "response_code", "delay_level", "broker_name", "commitlog_offset", "times"),
         "max_reconsume_times",
     )
-    shifted = timed.with_columns(before.shift().over(MESSAGE).name.suffix("_before"))
+    shifted = timed.with_columns(before.shift().over(RETRIED_MESSAGE).name.suffix("_before"))
     gap_ms = (pl.col("sent_ts") - pl.col("sent_ts_before")).dt.total_milliseconds()
     is_dead = pl.col("times_before") >= pl.col("max_reconsume_times_before")
     follows = (
@@ -75,11 +77,11 @@ def with_counted_retries(sent: pl.DataFrame, first: pl.DataFrame) -> pl.DataFram
         & (gap_ms < pl.col("delay_ms_before") + pl.col("delay_ms") - CLOCKS_MS)
         & ~is_dead.fill_null(value=False)
     )
-    broken = ((pl.col("nth") > 0) & ~follows.fill_null(value=False)).cum_sum().over(MESSAGE) > 0
+    broken = ((pl.col("nth") > 0) & ~follows.fill_null(value=False)).cum_sum().over(RETRIED_MESSAGE) > 0
     chained = shifted.with_columns(broken.alias("broken"))
-    following = pl.col("sent_ts").shift(-1).over(MESSAGE)
+    following = pl.col("sent_ts").shift(-1).over(RETRIED_MESSAGE)
     counted = chained.with_columns(
-        pl.when(~pl.col("broken").shift(-1).over(MESSAGE)).then(following).alias("again_ts")
+        pl.when(~pl.col("broken").shift(-1).over(RETRIED_MESSAGE)).then(following).alias("again_ts")
     ).filter(~pl.col("broken"))
     found = counted.select("record_id", "times", "again_ts").unique("record_id", keep="first")
     return (
@@ -92,10 +94,7 @@ def with_counted_retries(sent: pl.DataFrame, first: pl.DataFrame) -> pl.DataFram
 def _with_delays(counted: pl.DataFrame) -> pl.DataFrame:
     """Add delay_ms: of the retry that each request makes, if the listener requests no level."""
     case = ("message_delay_level", "times")
-    cases = counted.select(case).unique()
-    delays = [_delay(levels, times) for levels, times in cases.iter_rows()]
-    timed = cases.with_columns(pl.Series("delay_ms", delays, pl.Int64()))
-    return counted.join(timed, case, how="left", nulls_equal=True, maintain_order="left")
+    return with_law(counted, case, {"delay_ms": pl.Int64()}, _delay)
 
 
 def _delay(message_delay_level: str | None, times: int) -> int:

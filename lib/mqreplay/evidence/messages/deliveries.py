@@ -1,6 +1,8 @@
-"""Messages that a group received more than once, and messages that it sent back, by the consumers' own logs."""
+"""Deliveries by the consumers' own logs: messages received more than once, sent back, or held in a suspended queue."""
 
 from __future__ import annotations
+
+from typing import Final
 
 import polars as pl
 
@@ -8,9 +10,12 @@ from mqreplay.core.retry_topic import RETRY_GROUP_TOPIC_PREFIX
 
 # A message is identified by its place in a queue. The topic of a message that was sent back differs from its queue's,
 # which is of %RETRY%.
-MESSAGE = ("consumer_group", "topic", "queue_topic", "broker_name", "queue_id", "queue_offset")
+DELIVERED_MESSAGE = ("consumer_group", "topic", "queue_topic", "broker_name", "queue_id", "queue_offset")
 DONE = ("CONSUME_SUCCESS", "SUCCESS", "COMMIT")  # ConsumeConcurrentlyStatus, ConsumeOrderlyStatus
-DELIVERY = (*MESSAGE, "client_id", "ts", "status", "reconsume_times")
+DELIVERY = (*DELIVERED_MESSAGE, "client_id", "ts", "status", "reconsume_times")
+SUSPENDED: Final = "SUSPEND_CURRENT_QUEUE_A_MOMENT"  # ConsumeOrderlyStatus
+DELIVERY_QUEUE: Final = ("consumer_group", "broker_name", "queue_topic", "queue_id")
+DELIVERY_PLACE: Final = (*DELIVERY_QUEUE, "queue_offset")
 
 
 def with_queue_topic(consume: pl.DataFrame) -> pl.DataFrame:
@@ -35,12 +40,14 @@ def repeated_deliveries(consume: pl.DataFrame, broadcasting: pl.DataFrame) -> pl
     """
     shared = consume.join(broadcasting, on="consumer_group", how="anti")
     stored = pl.coalesce("store_ts", "born_ts").alias("stored_ts")
-    done = once(shared.filter(pl.col("status").is_in(DONE))).select(*MESSAGE, "client_id", "ts", "record_id", stored)
-    several = done.filter(done.select(MESSAGE).is_duplicated()).sort("ts", "client_id", "record_id")
+    done = once(shared.filter(pl.col("status").is_in(DONE))).select(
+        *DELIVERED_MESSAGE, "client_id", "ts", "record_id", stored
+    )
+    several = done.filter(done.select(DELIVERED_MESSAGE).is_duplicated()).sort("ts", "client_id", "record_id")
     return (
         several.with_columns(
-            *[pl.col(name).shift(1).over(MESSAGE).alias(f"previous_{name}") for name in ("client_id", "ts")],
-            pl.int_range(pl.len()).over(MESSAGE).alias("_nth"),
+            *[pl.col(name).shift(1).over(DELIVERED_MESSAGE).alias(f"previous_{name}") for name in ("client_id", "ts")],
+            pl.int_range(pl.len()).over(DELIVERED_MESSAGE).alias("_nth"),
         )
         .filter(pl.col("_nth") > 0)
         .drop("_nth")
@@ -77,3 +84,15 @@ def once(consume: pl.DataFrame) -> pl.DataFrame:
         return consume
     first = consume.filter(equal).sort("record_id").unique(DELIVERY, keep="first", maintain_order=True)
     return pl.concat([consume.filter(~equal), first])
+
+
+def suspended_deliveries(consume: pl.DataFrame) -> pl.DataFrame:
+    """Return all deliveries of the messages for which a listener suspended their queue: rows of silver.consume.
+
+    ``consume`` is one shard, with queue_topic.
+    """
+    orderly = consume.filter(pl.col("orderly").fill_null(value=False) & pl.col("queue_offset").is_not_null())
+    failed = orderly.filter(pl.col("status") == SUSPENDED).select(DELIVERY_PLACE).unique()
+    return once(orderly.join(failed, DELIVERY_PLACE, how="semi")).select(
+        *DELIVERY_PLACE, "topic", "client_id", "msg_id", "ts", "reconsume_times", "status", "record_id"
+    )

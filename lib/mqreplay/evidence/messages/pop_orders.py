@@ -7,19 +7,15 @@ from typing import Any
 import polars as pl
 
 from mqreplay.core.pop_order import OrderInfo, check_block, next_offset
-from mqreplay.evidence.arrays.keys import KEY
-from mqreplay.evidence.time_spans import INSTANT
+from mqreplay.evidence.frames import columns, instant_of, typed
+from mqreplay.evidence.intervals import INSTANT
+from mqreplay.words.keys import GROUP_QUEUE
 
 ORDER_FILE = "consumerOrderInfo.json"
-RECORD = ["source_name", *KEY]
-HEADS = {"offset": pl.Int64(), "unacknowledged": pl.Int64(), "visible_ms": pl.Int64()}
+RECORD = ["source_name", *GROUP_QUEUE]
+HEADS = columns("offset", "unacknowledged", "visible_ms")
 BLOCKED: dict[str, pl.DataType] = {
-    "consumer_group": pl.String(),
-    "topic": pl.String(),
-    "broker_name": pl.String(),
-    "queue_id": pl.Int32(),
-    "from_ts": INSTANT,
-    "to_ts": INSTANT,
+    **columns("consumer_group", "topic", "broker_name", "queue_id", "from_ts", "to_ts"),
     "offset": pl.Int64(),  # of the first message without acknowledgement
     "unacknowledged": pl.Int64(),  # messages of the last record
     "source_name": pl.String(),  # key of the last record of silver.pop_order
@@ -57,11 +53,11 @@ def blocked_orders(pop_order: pl.DataFrame, snapshot: pl.DataFrame, stuck_s: int
     before_next = (pl.col("copy_ts") < pl.col("next_ts")).fill_null(True)
     last = runs.join(copies, "source_name").filter((pl.col("copy_ts") >= pl.col("ts")) & before_next)
     shown = last.group_by(*RECORD, "run").agg(pl.col("copy_ts").max())
-    visible = pl.from_epoch("visible_ms", "ms").dt.replace_time_zone("UTC").cast(INSTANT)
+    visible = instant_of("visible_ms")
     until = pl.max_horizontal("ts", pl.min_horizontal(pl.col("copy_ts").fill_null(pl.col("ts")), visible))
     spans = runs.join(shown, [*RECORD, "run"], how="left").with_columns(until.alias("to_ts"))
     long = spans.filter(pl.col("to_ts") - pl.col("from_ts") > pl.duration(seconds=stuck_s))
-    return long.select(pl.col(name).cast(kind) for name, kind in BLOCKED.items()).sort(*KEY, "from_ts")
+    return typed(long, BLOCKED).sort(*GROUP_QUEUE, "from_ts")
 
 
 def _head(row: dict[str, Any]) -> tuple[int | None, int | None, int | None]:

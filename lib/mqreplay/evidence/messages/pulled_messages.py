@@ -1,7 +1,8 @@
 """Messages that groups received and passed, by the answers to their pulls, for topics whose sends were recorded.
 
 An answer FOUND delivers the offsets from the pull's offset to the next one (DefaultPullMessageResultHandler), without
-those that the broker filtered. Ranges that touch are one.
+those that the broker filtered. Ranges that touch are one. Pulls of retry topics show what became of messages that
+groups sent back.
 """
 
 from __future__ import annotations
@@ -13,14 +14,18 @@ from typing import Final
 import polars as pl
 
 from mqreplay.core.get_message import MESSAGE_WAS_REMOVING, OFFSET_FOUND_NULL, OFFSET_TOO_SMALL
+from mqreplay.core.pull_answer import SUCCESS
 from mqreplay.core.pull_check import FLAG_COMMIT_OFFSET
-from mqreplay.core.retry_topic import RETRY_GROUP_TOPIC_PREFIX
-from mqreplay.evidence.messages.audit_scope import GROUP_QUEUE, last_committed
+from mqreplay.core.retry_topic import DLQ_GROUP_TOPIC_PREFIX, RETRY_GROUP_TOPIC_PREFIX
+from mqreplay.evidence.frames import first_of, with_flag
+from mqreplay.evidence.intervals import with_run, with_state
+from mqreplay.evidence.messages.audit_scope import last_committed
+from mqreplay.words.keys import CLIENT_QUEUE, GROUP, GROUP_QUEUE
 
-FOUND: Final = 0  # ResponseCode.SUCCESS
 # With these a broker moves a client past offsets whose messages it no longer has (DefaultMessageStore#getMessage).
 MOVED_PAST: Final = (OFFSET_TOO_SMALL, MESSAGE_WAS_REMOVING, OFFSET_FOUND_NULL)
 RANGE: Final = ("from_offset", "to_offset")  # to_offset is not in the range
+PULLED_MESSAGE: Final = ("consumer_group", "topic", "msg_id")
 
 
 @dataclass(frozen=True)
@@ -55,7 +60,7 @@ def pulled_messages_of_shard(
 
 
 _PULL: Final = (
-    *(*GROUP_QUEUE, "client_id", "queue_offset", "next_begin_offset", "response_code", "remark", "error", "msg_count"),
+    *(*CLIENT_QUEUE, "queue_offset", "next_begin_offset", "response_code", "remark", "error", "msg_count"),
     *("sys_flag", "commit_offset"),
 )
 
@@ -66,7 +71,7 @@ def _pulled_messages(pulls: pl.DataFrame, commits: pl.DataFrame, offset_change: 
         *(*GROUP_QUEUE, asked.alias("from_offset"), after.alias("to_offset"), "response_code", "remark"),
         (pl.col("msg_count") == after - asked).fill_null(value=False).alias("is_whole"),
     )
-    found = answers.filter(pl.col("response_code") == FOUND)
+    found = answers.filter(pl.col("response_code") == SUCCESS)
     open_pulls = pulls.filter(pl.col("response_code").is_null() & pl.col("error").is_null())
     may_be_again = open_pulls.select(*GROUP_QUEUE, asked.alias("from_offset"), (asked + 1).alias("to_offset"))
     with_ends = _with_ends_before(found)
@@ -78,7 +83,7 @@ def _pulled_messages(pulls: pl.DataFrame, commits: pl.DataFrame, offset_change: 
         received.select(*GROUP_QUEUE, *RANGE, "is_whole"),
         merged_ranges(pl.concat([overlaps.select(may_be_again.columns), may_be_again])),
         merged_ranges(
-            answers.filter((pl.col("response_code") != FOUND) & pl.col("remark").is_in(MOVED_PAST)).select(
+            answers.filter((pl.col("response_code") != SUCCESS) & pl.col("remark").is_in(MOVED_PAST)).select(
                 may_be_again.columns
             )
         ),
@@ -94,12 +99,10 @@ def _queues(
     offset_change: pl.DataFrame,
 ) -> pl.DataFrame:
     with_commit = pulls.filter(pl.col("sys_flag").fill_null(0) & FLAG_COMMIT_OFFSET != 0)
-    by_clients = pl.concat([each.select(*GROUP_QUEUE, "client_id", "commit_offset") for each in (commits, with_commit)])
+    by_clients = pl.concat([each.select(*CLIENT_QUEUE, "commit_offset") for each in (commits, with_commit)])
     furthest = by_clients.group_by(GROUP_QUEUE).agg(pl.col("commit_offset").max().alias("furthest"))
-    pullers = pulls.select(*GROUP_QUEUE, "client_id").unique().with_columns(pl.lit(value=True).alias("pulls"))
-    committers = by_clients.select(*GROUP_QUEUE, "client_id").unique()
-    seen = committers.join(pullers, [*GROUP_QUEUE, "client_id"], how="left")
-    unseen = seen.group_by(GROUP_QUEUE).agg(pl.col("pulls").is_null().any().alias("has_unseen"))
+    committers = with_flag(by_clients.select(CLIENT_QUEUE).unique(), pulls, CLIENT_QUEUE, "pulls")
+    unseen = committers.group_by(GROUP_QUEUE).agg((~pl.col("pulls")).any().alias("has_unseen"))
     return (
         received.group_by(GROUP_QUEUE)
         .agg(pl.col("from_offset").min().alias("first_offset"))
@@ -129,12 +132,9 @@ def _with_ends_before(ranges: pl.DataFrame) -> pl.DataFrame:
 
 
 def _merged(ranges: pl.DataFrame) -> pl.DataFrame:
-    begins = (pl.col("from_offset") > pl.col("end_before")).fill_null(value=True)
-    return (
-        ranges.with_columns(begins.cum_sum().over(GROUP_QUEUE).alias("_range"))
-        .group_by(*GROUP_QUEUE, "_range")
-        .agg(pl.col("from_offset").min(), pl.col("to_offset").max(), pl.col("is_whole").all())
-    )
+    ranges = with_run(ranges, pl.col("from_offset") > pl.col("end_before"), GROUP_QUEUE)
+    whole = (pl.col("from_offset").min(), pl.col("to_offset").max(), pl.col("is_whole").all())
+    return ranges.group_by(*GROUP_QUEUE, "run").agg(*whole)
 
 
 def within(messages: pl.DataFrame, ranges: pl.DataFrame, name: str, flags: Sequence[str] = ()) -> pl.DataFrame:
@@ -143,14 +143,33 @@ def within(messages: pl.DataFrame, ranges: pl.DataFrame, name: str, flags: Seque
     ``ranges`` are merged: none overlap. The order of the messages may change.
     """
     begins = ranges.select(*GROUP_QUEUE, *RANGE, *flags).sort("from_offset")
-    met = messages.sort("queue_offset").join_asof(
-        begins,
-        left_on="queue_offset",
-        right_on="from_offset",
-        by=GROUP_QUEUE,
-        strategy="backward",
-        check_sortedness=False,
-    )
+    met = with_state(messages, begins, GROUP_QUEUE, "queue_offset", "from_offset")
     is_in = (pl.col("queue_offset") < pl.col("to_offset")).fill_null(value=False)
     added = [(is_in & pl.col(flag).fill_null(value=False)).alias(flag) for flag in flags]
     return met.with_columns(is_in.alias(name), *added).drop(RANGE)
+
+
+def retry_fates(retried: pl.DataFrame, pulled: PulledMessages) -> pl.DataFrame:
+    """Return consumer_group, topic, msg_id and is_dead of each message that was sent back.
+
+    ``retried`` are rows of gold.retried_message. ``is_dead``: the last request made it a dead letter; null: not known.
+    A message is known to be consumed by a retry if the group received as many messages of its retry topic as went
+    there, and committed past all of them: a retry that failed would have been sent back, too.
+    """
+    target = pl.col("expected_topic")
+    last = retried.sort("sent_ts", "record_id").group_by(PULLED_MESSAGE).agg(target.last())
+    went = (
+        retried.filter(target.str.starts_with(RETRY_GROUP_TOPIC_PREFIX)).group_by(GROUP).agg(pl.len().alias("retries"))
+    )
+    of_retries = pulled.received.filter(pl.col("topic") == RETRY_GROUP_TOPIC_PREFIX + pl.col(GROUP))
+    width = pl.col("to_offset") - pl.col("from_offset")
+    is_passed = pl.col("to_offset") <= pl.max_horizontal("committed", "furthest")
+    got = (
+        of_retries.join(pulled.queues, GROUP_QUEUE)
+        .group_by(GROUP)
+        .agg(width.sum().alias("received"), is_passed.fill_null(value=False).all().alias("is_passed"))
+    )
+    known = last.join(went, GROUP, how="left").join(got, GROUP, how="left")
+    is_done = pl.col("is_passed") & (pl.col("received") >= pl.col("retries"))
+    is_dead = first_of((target.str.starts_with(DLQ_GROUP_TOPIC_PREFIX), True), (target.is_not_null() & is_done, False))
+    return known.select(*PULLED_MESSAGE, is_dead.alias("is_dead"))

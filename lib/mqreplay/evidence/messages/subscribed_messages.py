@@ -22,16 +22,17 @@ from mqreplay.core.tags_filter import (
     tags_code,
 )
 from mqreplay.core.version import BROKER_4, version_key
-from mqreplay.errors import MqreplayError, RocketMQError
+from mqreplay.evidence.frames import with_law
+from mqreplay.words.errors import MqreplayError, RocketMQError
+from mqreplay.words.keys import GROUP_TOPIC
 
-GROUP_TOPIC: Final = ("consumer_group", "topic")
 SUBSCRIPTION: Final = ("sub_string", "expression_type")
-PLACE: Final = ("topic", "broker_name", "queue_id", "queue_offset", "msg_id")
+SENT_MESSAGE: Final = ("topic", "broker_name", "queue_id", "queue_offset", "msg_id")
 BROKER_5: Final = "5.3.3"
 # Columns of the producers' log that have a property, also where it lacks the others (MessageConst).
 COLUMN_OF: Final[Mapping[str, str]] = {"TAGS": "tags", "KEYS": "key"}
 # Properties that a broker adds: the producers' log does not have them.
-OF_BROKER: Final = frozenset({"BORN_HOST", "BORN_TIMESTAMP", "CLUSTER", "MSG_REGION", "STORE_HOST", "TRACE_ON"})
+BROKER_PROPERTIES: Final = frozenset({"BORN_HOST", "BORN_TIMESTAMP", "CLUSTER", "MSG_REGION", "STORE_HOST", "TRACE_ON"})
 
 
 def known_versions(broker: pl.DataFrame) -> tuple[str, ...]:
@@ -46,7 +47,7 @@ def with_match(
     """Add ``matches`` and ``by_sql`` to messages.
 
     ``matches``: a subscription of the group matches the message; null: not known, or no subscription is known.
-    ``by_sql``: it is not known because of a SQL92 filter. ``messages`` have consumer_group, PLACE and tags,
+    ``by_sql``: it is not known because of a SQL92 filter. ``messages`` have consumer_group, SENT_MESSAGE and tags,
     ``produce`` are rows of silver.produce. ``subscriptions`` have consumer_group, topic, sub_string and
     expression_type. A group whose subscription changed receives what any of them matches.
     """
@@ -67,11 +68,7 @@ def _by_tags(messages: pl.DataFrame, subscriptions: pl.DataFrame) -> pl.DataFram
     pairs = messages.select("_row", *GROUP_TOPIC, "tags").join(
         subscriptions.select(*GROUP_TOPIC, *SUBSCRIPTION), on=GROUP_TOPIC
     )
-    cases = pairs.select(*SUBSCRIPTION, "tags").unique()
-    matched = [_matches_tags(*case) for case in cases.iter_rows()]
-    answers = cases.with_columns(pl.Series("matches", matched, pl.Boolean))
-    known = pairs.join(answers, [*SUBSCRIPTION, "tags"], how="left", nulls_equal=True)
-    return known.select("_row", "matches")
+    return with_law(pairs, [*SUBSCRIPTION, "tags"], {"matches": pl.Boolean()}, _matches_tags).select("_row", "matches")
 
 
 @lru_cache(maxsize=10_000)
@@ -95,8 +92,8 @@ def _by_sql(
 ) -> list[pl.DataFrame]:
     """Return _row and matches of each message and subscription by SQL92."""
     of_groups = messages.join(subscriptions.select(GROUP_TOPIC).unique(), on=GROUP_TOPIC, how="semi")
-    sent = produce.select(*PLACE, "key", "properties").unique(PLACE, keep="first", maintain_order=True)
-    described = of_groups.join(sent, on=PLACE, how="left", nulls_equal=True)
+    sent = produce.select(*SENT_MESSAGE, "key", "properties").unique(SENT_MESSAGE, keep="first", maintain_order=True)
+    described = of_groups.join(sent, on=SENT_MESSAGE, how="left", nulls_equal=True)
     expressions = subscriptions["sub_string"].drop_nulls().unique().sort()
     return [
         _of_expression(
@@ -113,18 +110,17 @@ def _of_expression(rows: pl.DataFrame, conditions: Sequence[Condition | None]) -
     if len(compiled) < len(conditions):
         return unknown
     names = sorted(frozenset[str]().union(*map(property_names, compiled)))
-    if OF_BROKER.intersection(names):
+    if BROKER_PROPERTIES.intersection(names):
         return unknown
     columns = [f"_{place}" for place in range(len(names))]
     is_known = pl.lit(value=True) if COLUMN_OF.keys() >= set(names) else pl.col("properties").is_not_null()
-    valued = rows.with_columns(
-        *(_value(name).alias(column) for name, column in zip(names, columns, strict=True)), is_known.alias("_known")
-    )
-    cases = valued.filter("_known").select(*columns, "_known").unique()
-    matched = [_matches_sql(compiled, dict(zip(names, values, strict=False))) for values in cases.iter_rows()]
-    answers = cases.with_columns(pl.Series("matches", matched, pl.Boolean))
-    known = valued.join(answers, [*columns, "_known"], how="left", nulls_equal=True)
-    return known.select("_row", "matches")
+    valued = rows.with_columns(_value(name).alias(column) for name, column in zip(names, columns, strict=True))
+
+    def law(known: bool, *values: str | None) -> bool | None:
+        return _matches_sql(compiled, dict(zip(names, values, strict=True))) if known else None
+
+    placed = valued.with_columns(is_known.alias("_known"))
+    return with_law(placed, ["_known", *columns], {"matches": pl.Boolean()}, law).select("_row", "matches")
 
 
 def _value(name: str) -> pl.Expr:

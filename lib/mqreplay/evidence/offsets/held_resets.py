@@ -12,13 +12,12 @@ from typing import NamedTuple
 
 import polars as pl
 
-from mqreplay.core.held_reset import HeldReset, MovedPull, are_answered_by_resets
+from mqreplay.core.pull_answer import HeldReset, MovedPull, are_answered_by_resets
 from mqreplay.decode.server_requests import INVOKE_BROKER_TO_RESET_OFFSET, RESET_CONSUMER_CLIENT_OFFSET
-from mqreplay.evidence.arrays.keys import KEY
 from mqreplay.evidence.arrays.nearest import as_of
-from mqreplay.evidence.time_spans import with_session
+from mqreplay.evidence.intervals import merge
+from mqreplay.words.keys import GROUP_QUEUE, GROUP_TOPIC_BROKER
 
-PLACE = ("consumer_group", "topic", "broker_name")
 BROKER_LOG = "broker_log"
 LINES_S = 120  # a running broker logs more often: it registers at the name servers every 30 s
 # A client pulls again within seconds, or when flow control ends: no reset waits longer for a client that is running.
@@ -28,7 +27,7 @@ WAITS_S = 3600
 class ResetEvidence(NamedTuple):
     """What shows resets of offsets, and what shows that there were none.
 
-    requests: columns KEY, ts, offset (messages) of the accepted requests to brokers; queue_id and offset are
+    requests: columns GROUP_QUEUE, ts, offset (messages) of the accepted requests to brokers; queue_id and offset are
         null of those without offsets.
     logged: columns broker_name, from_ts, to_ts; between these instants the broker.log of the master was read.
     clock_skew_s: the largest difference between clocks.
@@ -55,7 +54,7 @@ def with_reset_evidence(moved: pl.DataFrame, offset_change: pl.DataFrame, known:
     is_reset: a reset of the queue to just this offset, or to one that is not known, was recorded before the answer
     is_logged: the broker.log that was read has all resets that could be waiting for the pull
 
-    ``moved`` are all answers of a shard that can be those of a reset: columns KEY, client_id, request_ts,
+    ``moved`` are all answers of a shard that can be those of a reset: columns GROUP_QUEUE, client_id, request_ts,
     response_ts, queue_offset, next_begin_offset. ``offset_change`` are the rows of silver.offset_change.
     """
     skew = pl.duration(seconds=known.clock_skew_s)
@@ -100,7 +99,7 @@ def _unpushed(requests: pl.DataFrame, server_request: pl.DataFrame, clock_skew_s
     skew = pl.duration(seconds=clock_skew_s)
     pushes = server_request.filter(pl.col("request_code") == RESET_CONSUMER_CLIENT_OFFSET)
     asked = requests.with_columns((pl.col("ts") - skew).alias("_earliest"))
-    asked = as_of(asked, pushes, PLACE, "_earliest", {"_pushed": "ts"}, right_at="ts", after=True)
+    asked = as_of(asked, pushes, GROUP_TOPIC_BROKER, "_earliest", {"_pushed": "ts"}, right_at="ts", after=True)
     return asked.filter(~(pl.col("_pushed") <= pl.col("ts") + skew).fill_null(False))
 
 
@@ -108,21 +107,16 @@ def _logged(broker_runtime: pl.DataFrame) -> pl.DataFrame:
     lines = broker_runtime.filter(
         (pl.col("source") == BROKER_LOG) & (pl.col("broker_id") == 0) & pl.col("error").is_null()
     )
-    spans = with_session(lines.select("broker_name", "ts"), ["broker_name"], "ts", "ts", LINES_S)
-    return (
-        spans.group_by("broker_name", "session")
-        .agg(pl.col("ts").min().alias("from_ts"), pl.col("ts").max().alias("to_ts"))
-        .drop("session")
-    )
+    return merge(lines, ["broker_name"], at="ts", gap_s=LINES_S)
 
 
 def _are_requested(ordered: pl.DataFrame, known: ResetEvidence) -> list[bool]:
     """Return for each answer, in order of time, whether a request gave it."""
     resets: dict[tuple[object, ...], list[HeldReset]] = {}
-    for *key, ts, offset in _by_epoch(known.requests, "ts").select(*KEY, "ts", "offset").rows():
+    for *key, ts, offset in _by_epoch(known.requests, "ts").select(*GROUP_QUEUE, "ts", "offset").rows():
         resets.setdefault(tuple(key), []).append(HeldReset(ts, offset))
     pulls: dict[tuple[object, ...], list[tuple[int, MovedPull]]] = {}
-    asked = _by_epoch(ordered, "_at").select(*KEY, "_at", "next_begin_offset").rows()
+    asked = _by_epoch(ordered, "_at").select(*GROUP_QUEUE, "_at", "next_begin_offset").rows()
     for place, (*key, ts, offset) in enumerate(asked):
         pulls.setdefault(tuple(key), []).append((place, MovedPull(ts, offset)))
     found = [False] * len(ordered)
@@ -147,10 +141,12 @@ def _with_copies(asked: pl.DataFrame, offset_change: pl.DataFrame) -> pl.DataFra
     """
     changes = offset_change.filter((pl.col("broker_id") == 0) & pl.col("new_offset").is_not_null())
     changes = changes.with_columns(pl.col("previous_offset").fill_null(-1).alias("previous_offset"))
-    asked = as_of(asked, changes, KEY, "_earliest", {"_new": "new_offset", "_old": "previous_offset"}, right_at="to_ts")
+    asked = as_of(
+        asked, changes, GROUP_QUEUE, "_earliest", {"_new": "new_offset", "_old": "previous_offset"}, right_at="to_ts"
+    )
     offset = pl.col("next_begin_offset")
     set_there = (pl.col("_new") < pl.col("_old")) | (pl.col("_new") > pl.col("queue_offset"))
-    is_first = offset.cum_count().over(*KEY, "next_begin_offset") == 1
+    is_first = offset.cum_count().over(*GROUP_QUEUE, "next_begin_offset") == 1
     shown = ((pl.col("_new") == offset) & set_there & is_first).fill_null(False)
     return asked.with_columns((pl.col("is_reset") | shown).alias("is_reset"))
 

@@ -7,19 +7,23 @@ has rows like silver.offset_change, so that offset_continuity judges them by the
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import polars as pl
 
 from mqreplay.evidence.arrays.nearest import as_of
-from mqreplay.evidence.offsets.offset_causes import GROUP_QUEUE, OFFSET_MOVED
-from mqreplay.evidence.offsets.queue_events import BROKER_LOG, COMMITS, COPIES, REFUSED_COMMIT, is_offset_file
-from mqreplay.evidence.time_spans import with_session
+from mqreplay.evidence.frames import filled
+from mqreplay.evidence.intervals import merge
+from mqreplay.evidence.offsets.offset_causes import OFFSET_MOVED
+from mqreplay.evidence.offsets.queue_events import COMMITS, COPIES, LOGGED_COMMITS, REFUSED_COMMIT, is_offset_file
+from mqreplay.words.keys import CLIENT_QUEUE, GROUP_QUEUE
 
 COPIES_S = 600  # copies at most so far apart show each change of an offset that lasts
 EDGE_S = 60  # a copy shows what happened shortly before it, and later copies what happened after it
 SAVED_S = 15  # a master saves its offsets every 5 s, and a client commits within 5 s; clocks
 NEAR_S = 60  # between evidence of one commit in two files, or commits of two owners during a handover
 NEAR = pl.duration(seconds=NEAR_S)
-NAMES = ("day", *GROUP_QUEUE, "previous_offset", "new_offset", "from_ts", "to_ts", "client_addr", "source")
+LOWERED_COLUMNS = ("day", *GROUP_QUEUE, "previous_offset", "new_offset", "from_ts", "to_ts", "client_addr", "source")
 
 
 def lowered_commits(
@@ -47,9 +51,7 @@ def lowered_commits(
         pl.col("source").alias("source_name"), broker_id=pl.lit(0, pl.Int64)
     )
     kinds = dict(offset_change.schema) | {"source": pl.String(), "client_addr": pl.String(), "answered_max": pl.Int64()}
-    return named.select(
-        (pl.col(name) if name in named.columns else pl.lit(None)).cast(kind).alias(name) for name, kind in kinds.items()
-    )
+    return filled(named, kinds)
 
 
 def _logged(lowered_offset: pl.DataFrame) -> pl.DataFrame:
@@ -60,9 +62,9 @@ def _logged(lowered_offset: pl.DataFrame) -> pl.DataFrame:
         "new_offset": pl.col("commit_offset"),
         "from_ts": pl.col("ts"),
         "to_ts": pl.col("ts"),
-        "source": pl.lit(BROKER_LOG),
+        "source": pl.lit(LOGGED_COMMITS),
     }
-    return of_masters.select(*((own.get(name, pl.col(name))).alias(name) for name in NAMES), "source_digest")
+    return of_masters.select(*((own.get(name, pl.col(name))).alias(name) for name in LOWERED_COLUMNS), "source_digest")
 
 
 def _committed(offset_commit: pl.DataFrame) -> pl.DataFrame:
@@ -88,7 +90,7 @@ def _committed(offset_commit: pl.DataFrame) -> pl.DataFrame:
         "client_addr": pl.lit(None, pl.String),
         "source": pl.lit(COMMITS),
     }
-    return fell.select(*((named.get(name, pl.col(name))).alias(name) for name in NAMES), "source_digest")
+    return fell.select(*((named.get(name, pl.col(name))).alias(name) for name in LOWERED_COLUMNS), "source_digest")
 
 
 def _of_packets(commits: pl.DataFrame) -> pl.DataFrame:
@@ -99,11 +101,11 @@ def _of_packets(commits: pl.DataFrame) -> pl.DataFrame:
     packets, logs = (commits.filter(of) for of in (pl.col("mode").is_not_null(), pl.col("mode").is_null()))
     if packets.is_empty() or logs.is_empty():
         return commits
-    near = _within(logs.with_columns(to_ts="ts"), packets.with_columns(at="ts"), [*GROUP_QUEUE, "client_id"], NEAR)
+    near = _within(logs.with_columns(to_ts="ts"), packets.with_columns(at="ts"), CLIENT_QUEUE, NEAR)
     return pl.concat([packets, logs.filter(~near)])
 
 
-def _within(rows: pl.DataFrame, others: pl.DataFrame, by: list[str], reach: pl.Expr) -> pl.Series:
+def _within(rows: pl.DataFrame, others: pl.DataFrame, by: Sequence[str], reach: pl.Expr) -> pl.Series:
     """Return for each row whether another row of the same ``by`` has ``at`` within ``reach`` of its to_ts."""
     asked = as_of(rows, others, by, "to_ts", {"_before": "at"}, right_at="at")
     asked = as_of(asked, others, by, "to_ts", {"_after": "at"}, right_at="at", after=True)
@@ -126,13 +128,11 @@ def _out_of_order(taken: pl.DataFrame, ordered: pl.DataFrame) -> pl.DataFrame:
 def copied_spans(snapshot: pl.DataFrame) -> pl.DataFrame:
     """Return broker_name, span_from, span_to: when a master's offsets were copied or polled again and again."""
     copies = snapshot.filter((pl.col("broker_id") == 0) & is_offset_file())
-    sessions = with_session(copies.select("broker_name", "ts").unique(), ["broker_name"], "ts", "ts", COPIES_S)
-    spans = sessions.group_by("broker_name", "session").agg(
-        pl.col("ts").min().alias("span_from"), pl.col("ts").max().alias("span_to"), pl.len().alias("copies")
-    )
+    instants = copies.select("broker_name", "ts").unique()
+    spans = merge(instants, ["broker_name"], pl.len().alias("copies"), at="ts", gap_s=COPIES_S)
     edge = pl.duration(seconds=EDGE_S)
     return spans.filter(pl.col("copies") > 1).select(
-        "broker_name", pl.col("span_from") - edge, pl.col("span_to") + edge
+        "broker_name", (pl.col("from_ts") - edge).alias("span_from"), (pl.col("to_ts") + edge).alias("span_to")
     )
 
 

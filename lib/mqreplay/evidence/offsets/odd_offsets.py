@@ -11,26 +11,18 @@ from __future__ import annotations
 import polars as pl
 
 from mqreplay.decode.consumer_offset import LARGEST_OFFSET
-from mqreplay.evidence.arrays.keys import QUEUE
+from mqreplay.evidence.arrays.frame_arrays import less
 from mqreplay.evidence.arrays.nearest import as_of
-from mqreplay.evidence.arrays.saturating import less
+from mqreplay.evidence.frames import columns, first_of, typed
 from mqreplay.evidence.offsets.queue_ends import polled_ends
-from mqreplay.evidence.time_spans import INSTANT
+from mqreplay.words.keys import GROUP_QUEUE, QUEUE
 
 NEGATIVE, PAST_END, UNSURE = "negative", "past_end", "unsure"
-ENTRY = ["consumer_group", *QUEUE]
 ODD: dict[str, pl.DataType] = {
     "odd": pl.String(),
-    "consumer_group": pl.String(),
-    "topic": pl.String(),
-    "broker_name": pl.String(),
-    "queue_id": pl.Int32(),
+    **columns("consumer_group", "topic", "broker_name", "queue_id"),
     "client_id": pl.String(),  # of a client's file
-    "offset": pl.Int64(),
-    "queue_max_offset": pl.Int64(),
-    "from_ts": INSTANT,
-    "to_ts": INSTANT,
-    "table_name": pl.String(),
+    **columns("offset", "queue_max_offset", "from_ts", "to_ts", "table_name"),
     "source_name": pl.String(),  # of a row of silver.offset_change
     "record_id": pl.String(),  # of a row of silver.consume_stats
 }
@@ -93,16 +85,9 @@ def odd_offsets_of_answers(consume_stats: pl.DataFrame, topic_stats: pl.DataFram
     has_message = pl.col("last_timestamp").is_not_null()
     sure = (~answered & (less(offset, end) >= MEANWHILE)) | (pl.col("end_later") < offset) | (answered & ~has_message)
     reached = (answered & has_message) | (pl.col("end_later") >= offset)
-    odd = (
-        pl.when(offset < 0)
-        .then(pl.lit(NEGATIVE))
-        .when(sure.fill_null(False))
-        .then(pl.lit(PAST_END))
-        .when(~reached.fill_null(False))
-        .then(pl.lit(UNSURE))
-    )
+    odd = first_of((offset < 0, NEGATIVE), (sure, PAST_END), (~reached.fill_null(False), UNSURE))
     judged = asked.with_columns(odd.alias("odd")).filter(pl.col("odd").is_not_null())
-    runs = judged.group_by(*ENTRY, "offset").agg(
+    runs = judged.group_by(*GROUP_QUEUE, "offset").agg(
         pl.col("odd").sort_by(pl.col("odd") == UNSURE).first(),
         pl.col("queue_max_offset", "record_id").sort_by("ts", "record_id").first(),
         pl.col("ts").min().alias("from_ts"),
@@ -120,7 +105,7 @@ def odd_offsets_of_answers(consume_stats: pl.DataFrame, topic_stats: pl.DataFram
 def _entries(consume_stats: pl.DataFrame) -> pl.DataFrame:
     """Return the entries of masters' answers.
 
-    Columns: consumer_group, broker_name, topic, queue_id, ts, offset, queue_max_offset, last_timestamp, response_code,
+    Columns: consumer_group, topic, broker_name, queue_id, ts, offset, queue_max_offset, last_timestamp, response_code,
     record_id.
     """
     of_master = pl.col("broker_id").fill_null(0) == 0
@@ -139,4 +124,4 @@ def _entries(consume_stats: pl.DataFrame) -> pl.DataFrame:
 
 
 def _odd(rows: pl.DataFrame) -> pl.DataFrame:
-    return rows.select([pl.col(name).cast(kind) for name, kind in ODD.items()])
+    return typed(rows, ODD)

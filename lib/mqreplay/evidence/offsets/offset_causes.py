@@ -7,26 +7,26 @@ much memory.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 
 import numpy as np
 import polars as pl
 
+from mqreplay.core.consumer_offset_manager import QUERY_NOT_FOUND
+from mqreplay.core.pull_answer import SUCCESS
 from mqreplay.core.pull_check import FLAG_COMMIT_OFFSET
-from mqreplay.core.query_offset import QUERY_NOT_FOUND, SUCCESS
 from mqreplay.evidence.arrays.distinct import key_codes
-from mqreplay.evidence.arrays.frame_arrays import MOST, NOWHERE, Numbers, numbers
+from mqreplay.evidence.arrays.frame_arrays import INT64_MAX, NOWHERE, Numbers, numbers, runs
 from mqreplay.evidence.arrays.nearest import as_of, nearest
-from mqreplay.evidence.arrays.sorted_runs import runs
+from mqreplay.evidence.frames import with_flag
 from mqreplay.evidence.offsets.queue_events import REFUSED_COMMIT
+from mqreplay.words.keys import CLIENT_QUEUE, GROUP_QUEUE
 
 COPIED = "copied_from_master"  # SlaveSynchronize#syncConsumerOffset
 NOT_OF_MASTERS = ("stale", "vanished")  # kinds with another cause on a slave, or without an offset
-GROUP_QUEUE = ["consumer_group", "broker_name", "topic", "queue_id"]
-CLIENT = [*GROUP_QUEUE, "client_id"]
 NEW_OFFSET = [*GROUP_QUEUE, "new_offset"]
 BEGAN = pl.coalesce("from_ts", "to_ts")
-FOUND = 0  # ResponseCode.SUCCESS
 OFFSET_MOVED = 21  # ResponseCode.PULL_OFFSET_MOVED
 PUSHED, ANSWERED = "silver.server_request", "silver.pull"
 MASTER_SAVES_S = 15  # a master saves offsets every 5 s (flushConsumerOffsetInterval); clocks and a late save
@@ -36,7 +36,7 @@ _FELL = pl.col("new_offset") < pl.col("previous_offset")
 def offset_resets(server_request: pl.DataFrame, pull: pl.DataFrame) -> pl.DataFrame:
     """Return the resets as clients received them.
 
-    Columns: consumer_group, broker_name, topic, queue_id, asked, delivered_to, offset, since, ts, table_name,
+    Columns: consumer_group, topic, broker_name, queue_id, asked, delivered_to, offset, since, ts, table_name,
     record_id.
 
     ``offset`` (messages) is where the reset leads, ``asked`` where the client was that pulled, and ``delivered_to`` up
@@ -58,7 +58,7 @@ def pushed_resets(server_request: pl.DataFrame) -> pl.DataFrame:
         .explode("reset_offsets")
         .select(
             "consumer_group",
-            *(reset(name) for name in ("broker_name", "topic", "queue_id")),
+            *(reset(name) for name in GROUP_QUEUE[1:]),
             pl.lit(None, pl.Int64).alias("asked"),
             pl.lit(None, pl.Int64).alias("delivered_to"),
             reset("offset"),
@@ -138,14 +138,9 @@ def with_awaited_reset(changes: pl.DataFrame, resets: pl.DataFrame) -> pl.DataFr
     )
     made = last.filter(pl.col("new_offset") == pl.col("offset"))
     made = made.select(*NEW_OFFSET, "to_ts", pl.lit(0, pl.Int64).alias("broker_id")).unique()
-    asked = changes.join(
-        made.with_columns(pl.lit(True).alias("_made")),
-        [*NEW_OFFSET, "to_ts", "broker_id"],
-        how="left",
-        maintain_order="left",
-    )
+    asked = with_flag(changes, made, [*NEW_OFFSET, "to_ts", "broker_id"], "_made")
     # A group may be reset to where its own commits had brought it: such a rise is not of the reset.
-    by_reset = pl.col("_made").fill_null(False) & (_FELL | ~pl.col("committed")).fill_null(False)
+    by_reset = pl.col("_made") & (_FELL | ~pl.col("committed")).fill_null(False)
     return asked.with_columns((pl.col("reset") | by_reset).alias("reset")).drop("_made")
 
 
@@ -171,8 +166,8 @@ def _least_between(changes: pl.DataFrame, resets: pl.DataFrame, since: pl.Expr) 
     some = (first != NOWHERE) & (first <= last)
     # Every second run is a range, the others lie between them. A range may end with the last reset: one row is added.
     bounds = np.column_stack([first[some], last[some] + 1]).ravel()
-    least = np.full(len(key), MOST)
-    least[some] = runs(np.minimum, np.append(offset, MOST), bounds)[::2]
+    least = np.full(len(key), INT64_MAX)
+    least[some] = runs(np.minimum, np.append(offset, INT64_MAX), bounds)[::2]
     return least
 
 
@@ -186,15 +181,15 @@ def with_extent(changes: pl.DataFrame, resets: pl.DataFrame, pull: pl.DataFrame,
         changes, delivered_offsets(pull), GROUP_QUEUE, "to_ts", {"delivered_to": "delivered_to"}, right_at="at"
     )
     least = _least_reset(changes, resets, reach_s)
-    return known.with_columns(least.set(least == MOST, None).alias("reset_to"))
+    return known.with_columns(least.set(least == INT64_MAX, None).alias("reset_to"))
 
 
 def delivered_offsets(pull: pl.DataFrame) -> pl.DataFrame:
     """Return up to where the group had received messages at each instant, oldest first.
 
-    Columns: consumer_group, broker_name, topic, queue_id, at, delivered_to.
+    Columns: consumer_group, topic, broker_name, queue_id, at, delivered_to.
     """
-    delivered = pull.filter((pl.col("response_code") == FOUND) & pl.col("next_begin_offset").is_not_null()).select(
+    delivered = pull.filter((pl.col("response_code") == SUCCESS) & pl.col("next_begin_offset").is_not_null()).select(
         *GROUP_QUEUE, pl.coalesce("response_ts", "request_ts").alias("at"), delivered_to=pl.col("next_begin_offset")
     )
     return delivered.sort("at").with_columns(pl.col("delivered_to").cum_max().over(GROUP_QUEUE))
@@ -279,12 +274,12 @@ def with_committed(
     broker is not known, a slave may have copied it within ``reach_s`` seconds.
     """
     updates = offset_commit.filter((pl.col("kind") == "UPDATE") & ~REFUSED_COMMIT).select(
-        *CLIENT, "broker_id", "commit_offset", "ts"
+        *CLIENT_QUEUE, "broker_id", "commit_offset", "ts"
     )
-    pullers = pull.filter(pl.col("opaque").is_not_null()).select(CLIENT).unique()
-    others = updates.select(CLIENT).unique().join(pullers, CLIENT, how="anti")
+    pullers = pull.filter(pl.col("opaque").is_not_null()).select(CLIENT_QUEUE).unique()
+    others = updates.select(CLIENT_QUEUE).unique().join(pullers, CLIENT_QUEUE, how="anti")
     outsiders = others.join(pullers.select(GROUP_QUEUE).unique(), GROUP_QUEUE, how="semi")
-    updates = updates.join(outsiders, CLIENT, how="anti").drop("client_id")
+    updates = updates.join(outsiders, CLIENT_QUEUE, how="anti").drop("client_id")
     anywhere = updates.filter(pl.col("broker_id").is_null())
     carries = (pl.col("sys_flag") & FLAG_COMMIT_OFFSET) != 0
     carried = pull.filter(carries).select(*GROUP_QUEUE, "commit_offset", pl.col("request_ts").alias("ts"))
@@ -328,7 +323,7 @@ def with_causes_of_masters(breaks: pl.DataFrame, reach_s: int) -> pl.DataFrame:
     return named.with_columns(pl.coalesce("of_master", "cause").alias("cause")).select(breaks.columns)
 
 
-def _causes_of_masters(slaves: pl.DataFrame, masters: pl.DataFrame, by: list[str], reach_s: int) -> pl.DataFrame:
+def _causes_of_masters(slaves: pl.DataFrame, masters: pl.DataFrame, by: Sequence[str], reach_s: int) -> pl.DataFrame:
     """Return for each slave's row the cause (``of_master``) of the last row of a master that it can have copied.
 
     Columns: _row, of_master.

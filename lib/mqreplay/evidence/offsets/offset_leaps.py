@@ -12,13 +12,12 @@ from __future__ import annotations
 
 import polars as pl
 
-from mqreplay.evidence.arrays.keys import KEY, QUEUE
 from mqreplay.evidence.arrays.nearest import as_of
+from mqreplay.evidence.intervals import with_session
 from mqreplay.evidence.members.membership import is_of_application
 from mqreplay.evidence.offsets.queue_events import COPIES
-from mqreplay.evidence.time_spans import with_session
+from mqreplay.words.keys import GROUP_QUEUE, GROUP_TOPIC, QUEUE
 
-GROUP_TOPIC = ["consumer_group", "topic"]
 CHANGE = ["broker_name", "broker_id", *GROUP_TOPIC, "queue_id", "to_ts"]
 IDLE_S = 20  # a member that leaves commits at once, and its last commit shows within seconds
 PACE_S = 60  # what a group did before and after
@@ -39,8 +38,8 @@ def offset_leaps_of_shard(offset_change: pl.DataFrame, ends: pl.DataFrame) -> pl
     """
     of_master = (pl.col("broker_id") == 0) & pl.col("client_id").is_null() & pl.col("new_offset").is_not_null()
     names = ["day", *CHANGE, "from_ts", "previous_offset", "new_offset", "source_digest"]
-    changes = offset_change.filter(of_master).select(names).unique().sort(*KEY, "to_ts", "new_offset")
-    before = pl.col("to_ts").shift(1).over(KEY)
+    changes = offset_change.filter(of_master).select(names).unique().sort(*GROUP_QUEUE, "to_ts", "new_offset")
+    before = pl.col("to_ts").shift(1).over(GROUP_QUEUE)
     began = {f"_{seconds}": pl.col("from_ts") - pl.duration(seconds=seconds) for seconds in (IDLE_S, PACE_S)}
     rises = changes.with_columns(
         *(instant.alias(name) for name, instant in began.items()),
@@ -52,9 +51,9 @@ def offset_leaps_of_shard(offset_change: pl.DataFrame, ends: pl.DataFrame) -> pl
     highs = ends.filter(pl.col("queue_max_offset").is_not_null())
     waiting = as_of(rises, highs, QUEUE, "_next", {"_since": "at"}, right_at="queue_max_offset", after=True)
     waiting = waiting.filter(pl.col("_since") <= pl.col(f"_{IDLE_S}")).filter(is_of_application())
-    known = as_of(waiting, changes, KEY, f"_{PACE_S}", {"_before": "new_offset"}, right_at="to_ts")
+    known = as_of(waiting, changes, GROUP_QUEUE, f"_{PACE_S}", {"_before": "new_offset"}, right_at="to_ts")
     known = as_of(known, highs, QUEUE, "_later", {"_end": "queue_max_offset", "_end_ts": "at"}, right_at="at")
-    known = as_of(known, changes, KEY, "_end_ts", {"_after": "new_offset"}, right_at="to_ts")
+    known = as_of(known, changes, GROUP_QUEUE, "_end_ts", {"_after": "new_offset"}, right_at="to_ts")
     known = as_of(known, highs, QUEUE, "new_offset", {"reached_ts": "asked_at"}, right_at="queue_max_offset")
     known = as_of(known, highs, QUEUE, "_above", {"passed_ts": "at"}, right_at="queue_max_offset", after=True)
     known = as_of(
@@ -108,7 +107,7 @@ def _of_nobody(candidates: pl.DataFrame, absences: pl.DataFrame, members: pl.Dat
     present = within.select(*CHANGE, "from_ts").join(sessions, "consumer_group")
     present = present.filter(pl.col("here_ts") < pl.col("to_ts"), pl.col("here_until") > pl.col("from_ts"))
     alone = within.join(present, CHANGE, how="anti").unique(CHANGE)
-    once = pl.len().over(*KEY, "empty_ts") == 1
+    once = pl.len().over(*GROUP_QUEUE, "empty_ts") == 1
     return alone.filter(once).select(candidates.columns)
 
 

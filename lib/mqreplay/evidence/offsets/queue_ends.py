@@ -1,10 +1,28 @@
-"""Ends of queues, as masters report them: the minimum and maximum offset at an instant."""
+"""Ends of queues, as masters report them: the minimum and maximum offset at an instant; and the lag behind an end.
+
+`lag_of` is the one meaning of lag, for tables, findings, the state at an instant and pages.
+"""
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 import polars as pl
 
-from mqreplay.evidence.arrays.keys import QUEUE
+from mqreplay.evidence.arrays.frame_arrays import less
+from mqreplay.words.keys import QUEUE
+
+Frame = TypeVar("Frame", pl.DataFrame, pl.LazyFrame)
+
+
+def lag_of(end: str, committed: str) -> pl.Expr:
+    """Return the messages of a queue that a group has not committed; null if the offset or the end is not known.
+
+    A broker treats a negative offset as missing (ConsumerManageProcessor#queryConsumerOffset). An offset beyond the
+    end, which may be older, has no lag.
+    """
+    lag = less(end, committed).clip(lower_bound=0)
+    return pl.when(pl.col(committed) >= 0).then(lag).alias("lag")
 
 
 def queue_ends(pull: pl.DataFrame, topic_stats: pl.DataFrame) -> pl.DataFrame:
@@ -22,7 +40,7 @@ def queue_ends(pull: pl.DataFrame, topic_stats: pl.DataFrame) -> pl.DataFrame:
     return pl.concat([pulled_ends(pull), polled_ends(topic_stats)])
 
 
-def pulled_ends(pull: pl.DataFrame) -> pl.DataFrame:
+def pulled_ends(pull: Frame) -> Frame:
     """Return the rows of `queue_ends` that come from answers to the pulls of a shard."""
     return pull.filter((pl.col("broker_id") == 0) & pl.col("max_offset").is_not_null()).select(
         *QUEUE,
@@ -33,7 +51,7 @@ def pulled_ends(pull: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def polled_ends(topic_stats: pl.DataFrame) -> pl.DataFrame:
+def polled_ends(topic_stats: Frame) -> Frame:
     """Return the rows of `queue_ends` that come from topic statistics, of all queues."""
     offset = pl.col("offsets").struct.field
     return (

@@ -16,29 +16,22 @@ import pyarrow as pa
 from mqreplay.decode.consumer_offset import FILE_NAMES
 from mqreplay.evidence.arrays.distinct import common_codes
 from mqreplay.evidence.arrays.frame_arrays import Mask, Numbers, numbers
-from mqreplay.evidence.arrays.keys import QUEUE
-from mqreplay.evidence.time_spans import INSTANT
+from mqreplay.evidence.frames import columns, valued
+from mqreplay.evidence.intervals import INSTANT
+from mqreplay.words.keys import QUEUE
 
-COPIES, BROKER_LOG, COMMITS = "copies", "broker_log", "commits"  # gold.offset_continuity.source
-CHANGE, COMMIT, PULL, STATS = range(4)  # `what`: the table of a row
+COPIES, LOGGED_COMMITS, COMMITS = "copies", "broker_log", "commits"  # gold.offset_continuity.source
+CHANGE_ROW, COMMIT_ROW, PULL_ROW, STATS_ROW = range(4)  # `what`: the table of a row
 # Every column of an event, and its source in each table; null if a table has none.
-COLUMNS: Mapping[str, pl.DataType] = {
-    "what": pl.Int8(),  # CHANGE; COMMIT; PULL; STATS
-    "broker_name": pl.String(),
-    "topic": pl.String(),
-    "queue_id": pl.Int32(),
-    "consumer_group": pl.String(),
-    "client_id": pl.String(),
-    "broker_id": pl.Int64(),
+EVENT_COLUMNS: Mapping[str, pl.DataType] = {
+    "what": pl.Int8(),  # CHANGE_ROW; COMMIT_ROW; PULL_ROW; STATS_ROW
+    **columns("broker_name", "topic", "queue_id", "consumer_group", "client_id", "broker_id"),
     "at": INSTANT,  # to_ts; ts; request_ts; ts
     "also_at": INSTANT,  # from_ts; -; response_ts; -
     "committed": pl.Int64(),  # new_offset; commit_offset; commit_offset if the pull carries one; -
-    "previous_offset": pl.Int64(),
-    "queue_offset": pl.Int64(),
+    **columns("previous_offset", "queue_offset"),
     "next_begin_offset": pl.Int64(),  # the broker that answered the pull
-    "min_offset": pl.Int64(),
-    "max_offset": pl.Int64(),
-    "opaque": pl.Int64(),
+    **columns("min_offset", "max_offset", "opaque"),
     "counts": pl.Boolean(),  # a change or commit from which the group's status is computed
 }
 
@@ -60,7 +53,7 @@ class QueueEvents:
     """Events in any order, those of a queue together. An event is identified by its number in ``rows``."""
 
     def __init__(self, rows: pa.Table) -> None:
-        """Take ``rows`` with COLUMNS; text may be strings or dictionaries of strings."""
+        """Take ``rows`` with EVENT_COLUMNS; text may be strings or dictionaries of strings."""
         self.rows = pa.table([_encoded(column) for column in rows.columns], names=rows.column_names)
         self.what: Numbers = self.rows["what"].to_numpy()
         (self.queue,) = common_codes([self._plain(name) for name in QUEUE])
@@ -121,19 +114,19 @@ class QueueEvents:
     @cached_property
     def changes(self) -> Numbers:
         """Return the rows of brokers' files."""
-        return np.flatnonzero(self.what == CHANGE)
+        return np.flatnonzero(self.what == CHANGE_ROW)
 
     @cached_property
     def pulls(self) -> Numbers:
         """Return the rows of pulls."""
-        return np.flatnonzero(self.what == PULL)
+        return np.flatnonzero(self.what == PULL_ROW)
 
     @cached_property
     def ends(self) -> Ends:
         """Return the ends by masters: in answers to pulls, at their time, and in topic statistics."""
         _, has_high = self.numbers("max_offset")
-        pulled = (self.what == PULL) & self.of_master & has_high
-        known = np.flatnonzero(pulled | (self.what == STATS))
+        pulled = (self.what == PULL_ROW) & self.of_master & has_high
+        known = np.flatnonzero(pulled | (self.what == STATS_ROW))
         asked, (answered, came) = self.known("at", known), self.numbers("also_at", known)
         at = np.where(came, answered, asked)
         low, has_low = self.numbers("min_offset", known)
@@ -217,7 +210,7 @@ def _changes(offset_change: pl.DataFrame, groups_with_accepted_commits: Abstract
     is_known = pl.col("consumer_group").is_in(sorted(groups_with_accepted_commits))
     return _events(
         offset_change.filter(pl.col("broker_id").is_not_null()),
-        CHANGE,
+        CHANGE_ROW,
         at=pl.col("to_ts"),
         also_at=pl.col("from_ts"),
         committed=pl.col("new_offset"),
@@ -228,7 +221,7 @@ def _changes(offset_change: pl.DataFrame, groups_with_accepted_commits: Abstract
 def _commits(offset_commit: pl.DataFrame) -> pl.DataFrame:
     return _events(
         offset_commit.filter(_IS_COMMIT & ~REFUSED_COMMIT),
-        COMMIT,
+        COMMIT_ROW,
         at=pl.col("ts"),
         committed=pl.col("commit_offset"),
         counts=_ACCEPTED,
@@ -238,7 +231,7 @@ def _commits(offset_commit: pl.DataFrame) -> pl.DataFrame:
 def _pulls(pull: pl.DataFrame) -> pl.DataFrame:
     return _events(
         pull,
-        PULL,
+        PULL_ROW,
         at=pl.col("request_ts"),
         also_at=pl.col("response_ts"),
         # Sent with the commit bit of PullSysFlag only; without it the field is 0.
@@ -250,13 +243,13 @@ def _pulls(pull: pl.DataFrame) -> pl.DataFrame:
 def _statistics(topic_stats: pl.DataFrame) -> pl.DataFrame:
     of_masters = topic_stats.filter((pl.col("broker_id") == 0) & pl.col("offsets").is_not_null())
     ends = of_masters.select("ts", "broker_id", "offsets").explode("offsets").unnest("offsets")
-    return _events(ends, STATS, at=pl.col("ts"))
+    return _events(ends, STATS_ROW, at=pl.col("ts"))
 
 
 def _events(frame: pl.DataFrame, what: int, **columns: pl.Expr) -> pl.DataFrame:
-    own = {name: pl.col(name) for name in COLUMNS if name in frame.columns}
+    own = {name: pl.col(name) for name in EVENT_COLUMNS if name in frame.columns}
     of_event = own | columns | {"what": pl.lit(what)}
-    return frame.select(of_event.get(name, pl.lit(None)).cast(kind).alias(name) for name, kind in COLUMNS.items())
+    return valued(frame, EVENT_COLUMNS, **of_event)
 
 
 def _encoded(column: pa.ChunkedArray) -> pa.Array:

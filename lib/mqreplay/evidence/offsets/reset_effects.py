@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import polars as pl
 
+from mqreplay.evidence.arrays.frame_arrays import less
 from mqreplay.evidence.arrays.nearest import as_of
-from mqreplay.evidence.arrays.saturating import less
-from mqreplay.evidence.offsets.offset_causes import ANSWERED, GROUP_QUEUE, PUSHED, delivered_offsets, pushed_resets
-from mqreplay.evidence.time_spans import INSTANT, with_session
+from mqreplay.evidence.frames import columns, typed, valued, with_flag
+from mqreplay.evidence.intervals import INSTANT, with_session
+from mqreplay.evidence.offsets.offset_causes import ANSWERED, PUSHED, delivered_offsets, pushed_resets
+from mqreplay.words.keys import GROUP_QUEUE, GROUP_TOPIC
 
-GROUP_TOPIC = ["consumer_group", "topic"]
 # A queue's row of a reset. ``moved`` is negative if the offset went back, null if nothing shows that it moved.
 RESET: dict[str, pl.DataType] = {
-    "consumer_group": pl.String(),
-    "topic": pl.String(),
-    "broker_name": pl.String(),
-    "queue_id": pl.Int32(),
+    **columns("consumer_group", "topic", "broker_name", "queue_id"),
     "set_ts": INSTANT,  # when the offset was set, as far as is known
     "seen_ts": INSTANT,  # when it was last seen
     "old": pl.Int64(),
@@ -34,8 +32,7 @@ RESET: dict[str, pl.DataType] = {
     "asked": pl.Boolean(),  # a request of which the offsets are not known, as the rest
     "is_sent": pl.Boolean(),
     "client_addr": pl.String(),  # who asked for the reset
-    "error": pl.String(),
-    "to_ms": pl.Int64(),
+    **columns("error", "to_ms"),
 }
 EFFECT = ("from_ts", "to_ts", "previous_offset", "new_offset", "kind", "redelivered_max", "cause")
 
@@ -45,7 +42,7 @@ def applied_resets_of_shard(
 ) -> pl.DataFrame:
     """Return the pushed resets of a shard that a client carried out.
 
-    Columns: consumer_group, broker_name, topic, queue_id, ts, record_id, asked, delivered_to.
+    Columns: consumer_group, topic, broker_name, queue_id, ts, record_id, asked, delivered_to.
 
     A broker pushes the offsets of all its queues to each client; a client acts on those that it holds: it commits
     just the offset that it was sent, or pulls from it, within ``reach_s`` seconds. ``asked`` is the offset that the
@@ -143,7 +140,7 @@ def _requests(asked: pl.DataFrame) -> pl.DataFrame:
         "broker_name": pl.lit(None),  # the queue is not known
     }
     own = {name: pl.col(name) for name in asked.columns} | known
-    return asked.select(own.get(name, pl.lit(None)).cast(of).alias(name) for name, of in RESET.items())
+    return valued(asked, RESET, **own)
 
 
 def _rows(rows: pl.DataFrame, **columns: pl.Expr) -> pl.DataFrame:
@@ -166,7 +163,7 @@ def _rows(rows: pl.DataFrame, **columns: pl.Expr) -> pl.DataFrame:
         "asked": pl.lit(False),
     } | columns
     named |= {name: pl.lit(None) for name in ("is_sent", "client_addr", "error", "to_ms")}
-    return rows.select(named.get(name, pl.col(name)).cast(of).alias(name) for name, of in RESET.items())
+    return typed(rows, RESET, **named)
 
 
 def _effects(sent: pl.DataFrame, shown: pl.DataFrame, reach_s: int) -> pl.DataFrame:
@@ -205,14 +202,8 @@ def with_reset_session(rows: pl.DataFrame, gap_s: int) -> pl.DataFrame:
     asked = rows.filter(late).with_columns(latest=pl.col("set_ts") + pl.duration(seconds=gap_s))
     asked = as_of(asked, begun, GROUP_TOPIC, "latest", {"began": "began"}, right_at="began").drop("latest")
     asked = asked.join(begun, [*GROUP_TOPIC, "began"], how="left", maintain_order="left")
-    answers = (
-        first.filter("answered")
-        .select(*GROUP_QUEUE, "session")
-        .unique()
-        .with_columns(pl.lit(True).alias("is_answered"))
-    )
-    asked = asked.join(answers, [*GROUP_QUEUE, "session"], how="left", maintain_order="left")
-    belongs = pl.col("session").is_not_null() & pl.col("is_answered").is_null()
+    asked = with_flag(asked, first.filter("answered"), [*GROUP_QUEUE, "session"], "is_answered")
+    belongs = pl.col("session").is_not_null() & ~pl.col("is_answered")
     joined = asked.filter(belongs).with_columns(pl.min_horizontal("set_ts", "began").alias("set_ts"))
     others = _sessions(asked.filter(~belongs).drop("session").with_columns(set_until), gap_s)
     last = pl.lit(first["session"].max() or 0, pl.UInt32)

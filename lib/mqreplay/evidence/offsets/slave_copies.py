@@ -16,17 +16,29 @@ import pyarrow as pa
 
 from mqreplay.decode.consumer_offset import FILE_NAMES
 from mqreplay.evidence.arrays.distinct import common_codes
-from mqreplay.evidence.arrays.frame_arrays import LEAST, MOST, NOWHERE, Mask, Numbers, lists
-from mqreplay.evidence.arrays.keys import KEY
+from mqreplay.evidence.arrays.frame_arrays import (
+    COUNTLESS,
+    INT64_MAX,
+    INT64_MIN,
+    NOWHERE,
+    Mask,
+    Numbers,
+    last_such,
+    lasts,
+    lists,
+    one_later,
+    runs,
+    spread,
+    starts,
+)
 from mqreplay.evidence.arrays.nearest import as_of, nearest
-from mqreplay.evidence.arrays.saturating import COUNTLESS
-from mqreplay.evidence.arrays.sorted_runs import last_such, lasts, one_later, runs, spread, starts
+from mqreplay.evidence.frames import instant_of, ms
+from mqreplay.evidence.intervals import merge
 from mqreplay.evidence.offsets.queue_events import COPIES, QueueEvents
-from mqreplay.evidence.time_spans import with_session
+from mqreplay.words.keys import GROUP_QUEUE, SLAVE
 
 Copied = Mapping[str, Mapping[int, int]]  # broker name -> broker id -> time of the last copy of its file, microseconds
-SLAVE = ["broker_name", "slave_id"]
-COPY = [*SLAVE, "consumer_group", "topic", "queue_id"]
+SLAVE_QUEUE = [*SLAVE, "consumer_group", "topic", "queue_id"]
 SPAN = "STRUCT<began_ms: BIGINT, from_ms: BIGINT, to_ms: BIGINT, lacks: BIGINT, holds: BIGINT, has: BIGINT>"
 # Order within a millisecond: the master's offset, the slave's offset, the slave's offset until then.
 HELD, COPIED, LEFT, ENDED = range(4)
@@ -64,7 +76,7 @@ class BothFiles:
 
     def table(self, **found: pa.Array) -> pa.Table:
         """Return one row per copy: consumer_group, topic, broker_name, queue_id, slave_id and the values ``found``."""
-        return self.events.table(self.row[self.first], KEY, slave_id=self.slave[self.first], **found)
+        return self.events.table(self.row[self.first], GROUP_QUEUE, slave_id=self.slave[self.first], **found)
 
 
 def both_files(events: QueueEvents, slaves: Copied) -> BothFiles:
@@ -81,7 +93,7 @@ def both_files(events: QueueEvents, slaves: Copied) -> BothFiles:
     broker_id, known = events.numbers("broker_id", rows)
     of_slave = known & (broker_id > 0)
     row, slave = np.append(held, rows[of_slave]), np.append(ids[place], broker_id[of_slave])
-    last = np.append(copied[place], np.full(of_slave.sum(), LEAST))
+    last = np.append(copied[place], np.full(of_slave.sum(), INT64_MIN))
     of_master = np.arange(len(row)) < len(held)
     (copy,) = common_codes([pa.array(events.key[row]), pa.array(slave)])
     order = np.lexsort((of_master, events.known("at", row), copy))
@@ -89,13 +101,13 @@ def both_files(events: QueueEvents, slaves: Copied) -> BothFiles:
 
 
 def stale_spans_of_shard(copies: BothFiles, reach_ms: int) -> pl.DataFrame:
-    """Return COPY and SPAN's fields: one row per span in which a slave's copy was behind, see `falling_behind`.
+    """Return SLAVE_QUEUE and SPAN's fields: one row per span in which a slave's copy was behind, see `falling_behind`.
 
     ``copies`` are those of a shard. Spans of a shard, and those of all shards, may be passed to `stale_copies`.
     """
     spans = pl.DataFrame(copies.table(behind=falling_behind(copies, reach_ms)))
     behind = spans.filter(pl.col("behind").list.len() > 0)
-    return behind.select(*COPY, "behind").explode("behind").unnest("behind")
+    return behind.select(*SLAVE_QUEUE, "behind").explode("behind").unnest("behind")
 
 
 @dataclass(frozen=True)
@@ -145,10 +157,10 @@ def falling_behind(copies: BothFiles, reach_ms: int) -> pa.ListArray:
     asked = np.flatnonzero(behind)
     below[asked] = has[asked] < _lowest(seen, asked, reach_ms)
     changed = _before(seen, seen.what == COPIED)
-    unchanged_since = np.where(changed == NOWHERE, MOST, seen.ms[changed] + reach_ms)
+    unchanged_since = np.where(changed == NOWHERE, INT64_MAX, seen.ms[changed] + reach_ms)
     stale = below & (unchanged_since <= seen.ms)
     goes_on, was_below = one_later(stale) & ~seen.begins, one_later(below) & ~seen.begins
-    prior = np.where(seen.begins, MOST - reach_ms, one_later(seen.ms))
+    prior = np.where(seen.begins, INT64_MAX - reach_ms, one_later(seen.ms))
     # A span that begins between two moments begins when the change or the last lower offset leaves the reach.
     first = np.where(was_below, unchanged_since, np.minimum(seen.ms, prior + reach_ms))
     since = np.where(goes_on, prior, first)
@@ -175,7 +187,7 @@ def _moments(copies: BothFiles) -> _Moments:
     left = copied[had[copied] & has_since[copied]]
     newest = last_such(~copies.of_master, copies.first)[lasts(copies.first, len(at))]
     last = runs(np.maximum, copies.last, copies.first)
-    shown = (newest != NOWHERE) & (last != LEAST)
+    shown = (newest != NOWHERE) & (last != INT64_MIN)
     newest, last = newest[shown], last[shown]
     newest, last = newest[last >= at[newest]], last[last >= at[newest]]
     row = np.concatenate([held, copied, left, newest])
@@ -183,7 +195,7 @@ def _moments(copies: BothFiles) -> _Moments:
     moment = np.concatenate([at[held], at[copied], since[left], last])
     value = np.where(what == LEFT, old[row], offset[row])
     known = (what == LEFT) | there[row]
-    before = np.where(what == HELD, np.where(had[row], old[row], LEAST), MOST)
+    before = np.where(what == HELD, np.where(had[row], old[row], INT64_MIN), INT64_MAX)
     order = np.lexsort((moment, what, moment // 1000, copies.copy[row]))
     columns = (copies.copy[row], moment // 1000, what, value, known, before)
     return _Moments(*(column[order] for column in columns))
@@ -216,7 +228,7 @@ def _lowest(seen: _Moments, asked: Numbers, reach_ms: int) -> Numbers:
     end = nearest(copy, seen.place[asked], seen.copy, seen.place) + 1
     # Every second run is a range, the others are between them; one more row, because a range may end with the last.
     bounds = np.column_stack([begin, end]).ravel()
-    return runs(np.minimum, np.append(seen.before, MOST), bounds)[::2]
+    return runs(np.minimum, np.append(seen.before, INT64_MAX), bounds)[::2]
 
 
 def stale_copies(
@@ -239,8 +251,8 @@ def stale_copies(
     # The copy's offset when it lacked most messages; the last one of equal ones.
     periods = (
         judged.sort("lacks", "to_ms", "holds", "has")
-        .group_by(*COPY, "began_ms", maintain_order=True)
-        .agg(_instant(until.max()).alias("to_ts"), pl.col("holds", "has", "lacks").last())
+        .group_by(*SLAVE_QUEUE, "began_ms", maintain_order=True)
+        .agg(instant_of(until.max()).alias("to_ts"), pl.col("holds", "has", "lacks").last())
     )
     none = pl.lit(None, pl.Int64)
     return as_of(periods, slaves, SLAVE, "to_ts", {"source_digest": "source_digest"}, right_at="ts").select(
@@ -255,7 +267,7 @@ def stale_copies(
         pl.col("has").alias("new_offset"),
         pl.col("lacks").alias("size"),
         # Longest time since the copy was last correct, when it became stale.
-        _instant(pl.col("began_ms") - stale_slave_s * 1000).alias("from_ts"),
+        instant_of(pl.col("began_ms") - stale_slave_s * 1000).alias("from_ts"),
         "to_ts",
         pl.lit("not_copied").alias("cause"),
         pl.col("lacks").alias("redelivered_max"),
@@ -267,10 +279,6 @@ def stale_copies(
     )
 
 
-def _instant(ms: pl.Expr) -> pl.Expr:
-    return (ms * 1000).cast(pl.Datetime("us", "UTC"))
-
-
 def _watched(slaves: pl.DataFrame, masters: pl.DataFrame, outages: pl.DataFrame, stale_slave_s: int) -> pl.DataFrame:
     """Return the time spans in which a slave's copies are comparable.
 
@@ -279,18 +287,12 @@ def _watched(slaves: pl.DataFrame, masters: pl.DataFrame, outages: pl.DataFrame,
     In the ``stale_slave_s`` seconds before each copy the master's file was copied, and the master was never down.
     """
     copied = as_of(slaves.select(*SLAVE, "ts"), masters, ["broker_name"], "ts", {"master_ts": "ts"})
-    age_ms = pl.col("ts").dt.epoch("ms") - pl.col("master_ts").dt.epoch("ms")
+    age_ms = ms("ts") - ms("master_ts")
     # Keep, of all outages that began by an instant, the latest end.
     gone = outages.filter(pl.col("broker_id") == 0).sort("from_ts")
     gone = gone.with_columns(pl.col("to_ts").cum_max().over("broker_name"))
     there = as_of(copied, gone, ["broker_name"], "ts", {"_gone_until": "to_ts"}, right_at="from_ts")
     was_gone = pl.col("_gone_until") > pl.col("ts") - pl.duration(seconds=stale_slave_s)
     there = there.filter((age_ms < stale_slave_s * 1000) & ~was_gone.fill_null(False))
-    return (
-        with_session(there, SLAVE, "ts", "ts", stale_slave_s)
-        .group_by(*SLAVE, "session")
-        .agg(
-            pl.col("ts").min().dt.epoch("ms").alias("watched_from"),
-            pl.col("ts").max().dt.epoch("ms").alias("watched_to"),
-        )
-    )
+    spans = merge(there, SLAVE, at="ts", gap_s=stale_slave_s)
+    return spans.select(*SLAVE, ms("from_ts").alias("watched_from"), ms("to_ts").alias("watched_to"))

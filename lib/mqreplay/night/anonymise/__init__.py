@@ -1,6 +1,6 @@
 """The page of a cluster without names: page_data reads tables in which each name has a replacement.
 
-Replacements are those of a redacted bundle (record/bundle/names.py).
+Replacements are those of a redacted bundle (bundle/names.py).
 
 collect.py       the names in the tables of a warehouse
 columns.py       what the text columns of the tables hold

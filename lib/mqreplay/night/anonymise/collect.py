@@ -12,21 +12,21 @@ import polars as pl
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.night.anonymise.columns import (
     FIXED_WORDS,
-    KEY,
     MANY,
+    MAP_KEY,
+    MAP_VALUE,
     NOT_SHOWN,
-    PLACE,
+    PATH_OR_SOURCE,
     REFUSAL,
     SAMPLE,
     SENTENCE,
     SETTING,
     TEXT,
-    VALUE,
     Texts,
     texts_of,
 )
 
-NO_NAMES: Final = frozenset({FIXED_WORDS, NOT_SHOWN, PLACE, REFUSAL, SAMPLE, SENTENCE})
+NO_NAMES: Final = frozenset({FIXED_WORDS, NOT_SHOWN, PATH_OR_SOURCE, REFUSAL, SAMPLE, SENTENCE})
 IN_WORDS: Final = (SENTENCE, REFUSAL, SAMPLE)
 _WORD: Final = re.compile(r"[^\s\"'`,;()]+")
 _IPV4: Final = r"(?:[0-9]{1,3}\.){3}[0-9]{1,3}"
@@ -103,4 +103,4 @@ def _words(warehouse: Warehouse, evidence: Sequence[str]) -> list[str]:
 
 
 def _hashable(value: Any) -> Any:
-    return (value[KEY], value[VALUE]) if isinstance(value, dict) else value
+    return (value[MAP_KEY], value[MAP_VALUE]) if isinstance(value, dict) else value

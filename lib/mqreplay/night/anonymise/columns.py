@@ -11,46 +11,47 @@ from typing import Final, NamedTuple
 import polars as pl
 import pyarrow as pa
 
-from mqreplay.record.bundle.fields import FIXED, STRINGS
+from mqreplay.bundle.fields import FIXED, STRINGS, by_field
 
 FIXED_WORDS: Final = "fixed"  # RocketMQ's or mqreplay's own words and digests
 SENTENCE: Final = "sentence"  # text of mqreplay with names in it
 REFUSAL: Final = "refusal"  # why a line or file was refused, with the value that it had
-PLACE: Final = "place"  # a path, or a name that mqreplay makes of others, such as the source of a snapshot
-SAMPLE: Final = "sample"  # JSON of rows that break an expectation
+PATH_OR_SOURCE: Final = "place"  # a path, or a name that mqreplay makes of others, such as the source of a snapshot
+SAMPLE: Final = "sample"  # JSON: rows that break an expectation, the values of a finding
 SETTING: Final = "setting"  # properties of a broker or client: the key decides
 TEXT: Final = "text"  # messages of RocketMQ: unknown words are removed
 NOT_SHOWN: Final = "not shown"  # nothing of it is shown
 # Roles with a value for each message: not all of them are collected.
 MANY: Final = frozenset({"keys", "message_id"})
-KEY, VALUE = "key", "value"
+MAP_KEY, MAP_VALUE = "key", "value"
 CLUSTER: Final = "cluster"  # the partition: rows are selected by it
 
 _FIXED_WORDS: Final = """
 broker_role broker_version_desc cause change code component connections decision description
-ended evidence expected_step expectation finding_id flow_control follows_from gap_id consume_record_id
+ended event evidence expected_step expectation finding_id flow_control follows_from gap_id consume_record_id
 judgement kind language layer lookup mended_in outcome part record_id refusal response_name
 rocketmq_version run_id severity sha256 source source_digest stalled_by status step step_id table_name title
-topic_type url versions arguments actual inputs_digest prediction_id mute_id measure topic_filter_type
+topic_type url versions
+form advice_form causes cause_kind bound targets codes
+arguments actual inputs_digest prediction_id mute_id measure topic_filter_type
 """
 _ROLES: Final = {
     **STRINGS,
     **dict.fromkeys((*FIXED, *_FIXED_WORDS.split()), FIXED_WORDS),
-    **dict.fromkeys(
-        ("group_name", "closed_consumer_group", "unregistered_consumer_group", "unregistered_producer_group"), "group"
+    **by_field(
+        """
+group: group_name closed_consumer_group unregistered_consumer_group unregistered_producer_group
+topic: expected_topic
+broker: expected_broker_name previous_broker_name worst_broker_name
+client: holder
+address: slave_addr broker_addrs
+sentence: summary reason advice
+place: path recording source_name file_name detail_key names
+sample: unexpected_sample values
+text: listener_frames frames
+not shown: attempt_id invoke_id runtime ext scope closed_reason in_message_of by_user channel supposed what
+"""
     ),
-    "expected_topic": "topic",
-    **dict.fromkeys(("expected_broker_name", "previous_broker_name", "worst_broker_name"), "broker"),
-    "holder": "client",
-    "slave_addr": "address",
-    "broker_addrs": "address",
-    **dict.fromkeys(("summary", "reason", "advice"), SENTENCE),
-    **dict.fromkeys(("path", "recording", "source_name", "file_name", "detail_key", "names"), PLACE),
-    "unexpected_sample": SAMPLE,
-    **dict.fromkeys(
-        ("attempt_id", "invoke_id", "runtime", "ext", "scope", "closed_reason", "in_message_of"), NOT_SHOWN
-    ),
-    **dict.fromkeys(("by_user", "channel", "supposed", "what"), NOT_SHOWN),
 }
 _OF_TABLES: Final = {
     ("bronze.quarantine", "reason"): REFUSAL,
@@ -82,7 +83,7 @@ def role_of(table: str, name: str) -> str:
 
 
 def texts_of(table: str, schema: pa.Schema) -> Iterator[Texts]:
-    """Yield the texts of all columns, with those of structs, lists and maps. A setting is a struct: KEY and VALUE."""
+    """Yield the texts of all columns, with those of structs, lists and maps. A setting has MAP_KEY and MAP_VALUE."""
     for field in schema:
         yield from _texts(table, field.name, field.type, pl.col(field.name))
 
@@ -99,8 +100,8 @@ def _texts(table: str, name: str, of: pa.DataType, values: pl.Expr) -> Iterator[
         if role == SETTING:
             yield Texts(role, pairs)
         else:
-            yield from _texts(table, name, of.key_type, pairs.struct.field(KEY))
-            yield from _texts(table, name, of.item_type, pairs.struct.field(VALUE))
+            yield from _texts(table, name, of.key_type, pairs.struct.field(MAP_KEY))
+            yield from _texts(table, name, of.item_type, pairs.struct.field(MAP_VALUE))
     elif pa.types.is_string(of):
         yield Texts(role, values)
 
@@ -141,7 +142,7 @@ def _replaced(
         if role == SETTING:
             inner = replace(role, pl.element(), _struct(of))
         else:
-            sides = ((KEY, of.key_type), (VALUE, of.item_type))
+            sides = ((MAP_KEY, of.key_type), (MAP_VALUE, of.item_type))
             parts = [(side, _replaced(table, name, kind, pl.field(side), replace)) for side, kind in sides]
             new = [part.alias(side) for side, part in parts if part is not None]
             inner = pl.element().struct.with_fields(new) if new else None
@@ -155,7 +156,7 @@ def _pairs(of: pa.MapType) -> pl.List:
 
 
 def _struct(of: pa.MapType) -> pl.Struct:
-    return pl.Struct({KEY: _polars(of.key_type), VALUE: _polars(of.item_type)})
+    return pl.Struct({MAP_KEY: _polars(of.key_type), MAP_VALUE: _polars(of.item_type)})
 
 
 def _polars(of: pa.DataType) -> pl.DataType:

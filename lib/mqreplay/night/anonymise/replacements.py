@@ -8,21 +8,30 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, Final
 
+from mqreplay.bundle.names import Names
+from mqreplay.bundle.replacements import WORDS
+from mqreplay.bundle.texts import REMOVED_TEXT, replace, setting, text
 from mqreplay.decode.kinds import KINDS
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.night.anonymise.collect import names_in
-from mqreplay.night.anonymise.columns import FIXED_WORDS, NOT_SHOWN, PLACE, REFUSAL, SAMPLE, SENTENCE, SETTING, role_of
+from mqreplay.night.anonymise.columns import (
+    FIXED_WORDS,
+    NOT_SHOWN,
+    PATH_OR_SOURCE,
+    REFUSAL,
+    SAMPLE,
+    SENTENCE,
+    SETTING,
+    role_of,
+)
 from mqreplay.night.anonymise.sentences import Sentences
-from mqreplay.record.bundle.names import Names
-from mqreplay.record.bundle.replacements import WORDS
-from mqreplay.record.bundle.texts import REMOVED, replace, setting, text
 
 # Names that sentences may hold, those that count first of several kinds of one name. With their replacements by role.
 IN_SENTENCES: Final = (
     *("group", "topic", "broker", "cluster", "client", "host", "address", "strategy", "expression", "tag"),
     *("keys", "message_id"),
 )
-PARTS: Final = {"client id": "client", "ip": "host", "ip6": "host", "namespace": "group", "instance": "client"}
+PART_WORDS: Final = {"client id": "client", "ip": "host", "ip6": "host", "namespace": "group", "instance": "client"}
 CACHED: Final = 100_000  # replacements that are kept for each role
 _PLACE_WORD: Final = re.compile(r"[^\W\d_]+")
 _QUOTED: Final = re.compile(r"(?<!\w)'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"")
@@ -56,7 +65,7 @@ class Replacements:
         for role in IN_SENTENCES:
             by_kind[role] |= {value: _replaced(names, role, value) for value in sorted(found.get(role, ()))}
         for kind, replaced in names.mapping().items():
-            known = by_kind.get(PARTS.get(kind, kind))
+            known = by_kind.get(PART_WORDS.get(kind, kind))
             if known is not None:
                 known |= {name: new for name, new in replaced.items() if name not in known}
         by_kind["expression"].pop("*", None)
@@ -80,9 +89,9 @@ class Replacements:
         own: dict[str, Callable[[Any], Any]] = {
             SENTENCE: self._sentences.replace,
             REFUSAL: lambda value: self._sentences.replace(value, self._unquoted),
-            PLACE: lambda value: self._sentences.replace(value, _plain_place),
+            PATH_OR_SOURCE: lambda value: self._sentences.replace(value, _plain_place),
             SAMPLE: self._sample,
-            NOT_SHOWN: lambda _: REMOVED,
+            NOT_SHOWN: lambda _: REMOVED_TEXT,
             FIXED_WORDS: lambda value: value,
         }
         return own.get(role) or (lambda value: _or_removed(self._names, role, value))
@@ -90,14 +99,14 @@ class Replacements:
     def _unquoted(self, part: str) -> str:
         """Return the text between names without unknown values that it quotes."""
         return self._sentences.without_addresses(
-            _QUOTED.sub(lambda found: found[0] if _FIELD.fullmatch(found[0]) else f"'{REMOVED}'", part)
+            _QUOTED.sub(lambda found: found[0] if _FIELD.fullmatch(found[0]) else f"'{REMOVED_TEXT}'", part)
         )
 
     def _sample(self, sample: str) -> str:
         try:
             return json.dumps(self._of_sample("", json.loads(sample)), ensure_ascii=False)
         except ValueError:
-            return REMOVED
+            return REMOVED_TEXT
 
     def _of_sample(self, column: str, value: Any) -> Any:
         if isinstance(value, dict):
@@ -121,9 +130,9 @@ def _or_removed(names: Names, role: str, value: Any) -> Any:
     try:
         return _replaced(names, role, value)
     except (KeyError, ValueError):
-        return REMOVED
+        return REMOVED_TEXT
 
 
 def _plain_place(part: str) -> str:
     """Return a part of a path without unknown words."""
-    return _PLACE_WORD.sub(lambda word: word[0] if word[0].casefold() in _PLACE_WORDS else REMOVED, part)
+    return _PLACE_WORD.sub(lambda word: word[0] if word[0].casefold() in _PLACE_WORDS else REMOVED_TEXT, part)

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
-from mqreplay.record.bundle.texts import REMOVED
+from mqreplay.bundle.texts import REMOVED_TEXT
 
 # The word before a name says of which kind it is, if there are several of the name.
 ANNOUNCED_BY: Final = {
@@ -39,7 +39,7 @@ class Sentences:
     A name of one character, or of digits alone, is replaced only behind a word that announces it.
     """
 
-    def __init__(self, replaced: Mapping[str, Mapping[str, str]], word: Callable[[str], str] = lambda _: REMOVED):
+    def __init__(self, replaced: Mapping[str, Mapping[str, str]], word: Callable[[str], str] = lambda _: REMOVED_TEXT):
         """Take the replacements; of several kinds of one name, the first counts if no word announces another."""
         self._kinds: dict[str, dict[str, str]] = defaultdict(dict)
         self._word = word
@@ -69,8 +69,8 @@ class Sentences:
     def without_addresses(self, text: str) -> str:
         """Return a text without addresses, message ids, classes and names of hosts that are not known."""
         for pattern in (_MESSAGE_ID, _IPV4):
-            text = pattern.sub(REMOVED, text)
-        text = _IPV6.sub(lambda found: REMOVED if _is_address(found[0]) else found[0], text)
+            text = pattern.sub(REMOVED_TEXT, text)
+        text = _IPV6.sub(lambda found: REMOVED_TEXT if _is_address(found[0]) else found[0], text)
         return _DOTTED.sub(lambda found: found[0] if _DOCUMENTS.fullmatch(found[0]) else self._word(found[0]), text)
 
     def _found(self, text: str) -> Iterator[tuple[int, int, str]]:
@@ -111,7 +111,7 @@ class Sentences:
         if "..." not in text and "…" not in text:
             return part
         return _CUT.sub(
-            lambda found: REMOVED if any(name.startswith(found[0]) for name in self._kinds) else found[0], part
+            lambda found: REMOVED_TEXT if any(name.startswith(found[0]) for name in self._kinds) else found[0], part
         )
 
 

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from functools import partial
+from typing import Any, Final
 
 import polars as pl
 
+from mqreplay.findings.texts import PLACE_NAMES, advice_of, summary_of
 from mqreplay.lake.row_filter import RowFilter
 from mqreplay.lake.warehouse import Warehouse
-from mqreplay.night.anonymise.columns import CLUSTER, KEY, SETTING, VALUE, replaced_columns
+from mqreplay.language.language import in_english
+from mqreplay.night.anonymise.columns import CLUSTER, MAP_KEY, MAP_VALUE, SETTING, replaced_columns
 from mqreplay.night.anonymise.replacements import Replacements
+
+FINDINGS: Final = ("gold.finding", "gold.open_finding")
 
 
 class AnonymisedWarehouse(Warehouse):
@@ -42,7 +47,8 @@ class AnonymisedWarehouse(Warehouse):
         names = {real: new for new, real in self._clusters.items()}
         cluster = pl.col(CLUSTER).replace_strict(names, default=None, return_dtype=pl.String)
         others = replaced_columns(name, self.contracts[name].arrow_schema, self._expression)
-        return found.with_columns(cluster.alias(CLUSTER), **others)
+        renamed = found.with_columns(cluster.alias(CLUSTER), **others)
+        return renamed.with_columns(_written_anew()) if name in FINDINGS else renamed
 
     def _expression(self, role: str, values: pl.Expr, of: pl.DataType) -> pl.Expr:
         new = self._replacements.of_role(role)
@@ -59,8 +65,15 @@ class AnonymisedWarehouse(Warehouse):
         return values.map_batches(pairs if role == SETTING else texts, return_dtype=of, is_elementwise=True)
 
 
+def _written_anew() -> list[pl.Expr]:
+    """Return the summary and the advice of findings, written with the values that the row has now."""
+    row = pl.struct("kind", "summary", "advice", "values", *PLACE_NAMES)
+    texts = {"summary": partial(summary_of, words=in_english()), "advice": partial(advice_of, words=in_english())}
+    return [row.map_elements(text, pl.String).alias(name) for name, text in texts.items()]
+
+
 def _pair(new: Any, pair: dict[str, Any] | None) -> dict[str, Any] | None:
     """Return a setting with another value."""
-    if pair is None or pair[VALUE] is None:
+    if pair is None or pair[MAP_VALUE] is None:
         return pair
-    return {KEY: pair[KEY], VALUE: new((pair[KEY], pair[VALUE]))}
+    return {MAP_KEY: pair[MAP_KEY], MAP_VALUE: new((pair[MAP_KEY], pair[MAP_VALUE]))}

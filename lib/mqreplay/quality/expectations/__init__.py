@@ -7,12 +7,14 @@ when the suite runs.
 
 from __future__ import annotations
 
-from mqreplay.quality.expectations.check_constraint import ExpectCheckConstraintToHold
 from mqreplay.quality.expectations.freshness import ExpectTableToBeFresh
-from mqreplay.quality.expectations.known_brokers import ExpectKnownBrokers
 from mqreplay.quality.expectations.offset_continuity import ExpectOffsetContinuity
+from mqreplay.quality.expectations.row_conditions import (
+    ExpectCheckConstraintToHold,
+    ExpectCompoundColumnsToBeUnique,
+    ExpectKnownBrokers,
+)
 from mqreplay.quality.expectations.rows_conserved import ExpectRowsConserved
-from mqreplay.quality.expectations.unique_key import ExpectCompoundColumnsToBeUnique
 
 __all__ = [
     "ExpectCheckConstraintToHold",

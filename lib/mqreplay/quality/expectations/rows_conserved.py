@@ -27,9 +27,9 @@ KINDS_OF_TABLE = {
 }
 # A line of topic_stats gives many rows, so count its records.
 COUNTED_BY_RECORD = frozenset({"silver.topic_stats"})
-COUNTS = ["rows_in", "rows_out", "rows_quarantined", "rows_duplicate"]
-EXPIRED = "rows_expired"
-FILES = "table.files_not_adding_up"
+ROW_COUNTS = ["rows_in", "rows_out", "rows_quarantined", "rows_duplicate"]
+ROWS_EXPIRED = "rows_expired"
+FILE_FIGURE = "table.files_not_adding_up"
 ROWS_OF_FILES = "table.rows_given_by_kind"
 SAMPLE = 20
 
@@ -43,13 +43,13 @@ def _selected(engine: SqlAlchemyExecutionEngine, domain: dict[str, Any], query: 
 class FilesNotAddingUp(TableMetricProvider):
     """The number of files with inconsistent counts, and the first of them."""
 
-    metric_name = FILES
+    metric_name = FILE_FIGURE
 
     @metric_value(engine=SqlAlchemyExecutionEngine)
     def _sql(
         cls, execution_engine: SqlAlchemyExecutionEngine, metric_domain_kwargs: dict[str, Any], **_: Any
     ) -> tuple[int, list[dict[str, Any]]]:
-        counts: list[sa.ColumnElement[Any]] = [sa.column(name) for name in COUNTS]
+        counts: list[sa.ColumnElement[Any]] = [sa.column(name) for name in ROW_COUNTS]
         rows_in, *parts = counts
         broken = rows_in != sum(parts[1:], parts[0])
         counted = sa.select(sa.func.count()).where(broken)
@@ -68,7 +68,7 @@ class RowsByKind(TableMetricProvider):
         cls, execution_engine: SqlAlchemyExecutionEngine, metric_domain_kwargs: dict[str, Any], **_: Any
     ) -> dict[str, int]:
         kind: sa.ColumnElement[str] = sa.column("kind")
-        left: sa.ColumnElement[int] = sa.column("rows_out") - sa.func.coalesce(sa.column(EXPIRED), 0)
+        left: sa.ColumnElement[int] = sa.column("rows_out") - sa.func.coalesce(sa.column(ROWS_EXPIRED), 0)
         query: sa.Select[Any] = sa.select(kind, sa.func.sum(left)).where(sa.column("status") == "read").group_by(kind)
         return {name: int(rows or 0) for name, rows in _selected(execution_engine, metric_domain_kwargs, query)}
 
@@ -78,7 +78,7 @@ class ExpectRowsConserved(BatchExpectation):
 
     silver_rows: dict[str, Any]  # number of rows by silver table; or a suite parameter
 
-    metric_dependencies = ("table.row_count", FILES, ROWS_OF_FILES)
+    metric_dependencies = ("table.row_count", FILE_FIGURE, ROWS_OF_FILES)
     success_keys = ("silver_rows",)
     args_keys = ()
 
@@ -88,7 +88,7 @@ class ExpectRowsConserved(BatchExpectation):
         runtime_configuration: dict[str, Any] | None = None,
         execution_engine: ExecutionEngine[Any] | None = None,
     ) -> dict[str, Any]:
-        files, first = metrics[FILES]
+        files, first = metrics[FILE_FIGURE]
         tables = _tables_not_adding_up(metrics[ROWS_OF_FILES], self._get_success_kwarg("silver_rows"))
         unexpected = (tables + first)[:SAMPLE]
         judged, broken = metrics["table.row_count"] + len(KINDS_OF_TABLE), files + len(tables)

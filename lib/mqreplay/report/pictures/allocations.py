@@ -9,22 +9,11 @@ from itertools import pairwise
 import polars as pl
 
 from mqreplay.report.data import Row
-from mqreplay.report.pictures.drawing import FINDINGS_FIRST, Drawing, at, not_drawn
+from mqreplay.report.pictures.drawing import TEXTS, Drawing, Picture, at, drawn
 from mqreplay.report.pictures.night import PictureData
-from mqreplay.report.pictures.owners import KINDS
-from mqreplay.report.pictures.picture import Picture
-from mqreplay.report.pictures.scales import LEFT, PLOT, TimeScale
+from mqreplay.report.pictures.scales import LEFT, PLOT
 
-TITLE = "Allocation before and after each rebalance"
-CAPTION = (
-    "A column shows the group after a rebalance; a box is one queue of the client. A plus marks a queue that the "
-    "client got, a dashed box one that it released. A red frame marks queues that differ from what the strategy gives."
-)
-WHY_EMPTY = (
-    "No rebalance was recorded. Record rebalances or assignments (`mqreplay record`), or import rocketmq_client.log."
-)
-SQL = "SELECT * FROM gold.allocation ORDER BY consumer_group, topic, rebalance_ts"
-MOST_GROUPS = 3
+KINDS, MOST = TEXTS["owners"].kinds, TEXTS["allocation"].most
 MOST_CLIENTS = 6
 MOST_COLUMNS = 7
 MOST_BOXES = 8  # of one cell; more are a number
@@ -47,20 +36,12 @@ def draw_allocations(view: PictureData) -> Picture:
     changes = _changes(view)
     findings = view.findings_of(KINDS)
     chosen, total = _chosen(changes, findings)
-    if not chosen:
-        return not_drawn(view, "allocation", TITLE, CAPTION, WHY_EMPTY)
-    drawing = Drawing(TITLE, TimeScale(view.night), words=view.words)
-    rebalances = 0
-    for pair in chosen:
+
+    def panel(drawing: Drawing, pair: Pair) -> int:
         rows = changes.filter(pl.col("consumer_group") == pair[0], pl.col("topic") == pair[1])
-        rebalances += _panel(drawing, pair, _columns(rows.to_dicts()), [f for f in findings if _concerns(f, pair)])
-    drawing.legend([("p-kept", "queue kept"), ("p-got", "queue got"), ("p-lost", "queue released")])
-    counted = view.words.counted
-    left = [counted(total - len(chosen), "other group and topic", "other groups and topics")]
-    left = left if total > len(chosen) else []
-    left += [counted(rebalances, "other rebalance")] if rebalances else []
-    cut = drawing.cut(left, FINDINGS_FIRST) if left else None
-    return drawing.picture("allocation", TITLE, CAPTION, cut, SQL)
+        return _panel(drawing, pair, _columns(rows.to_dicts()), [f for f in findings if _concerns(f, pair)])
+
+    return drawn(view, "allocation", chosen, panel, total - len(chosen))
 
 
 def _chosen(changes: pl.DataFrame, findings: list[Row]) -> tuple[list[Pair], int]:
@@ -74,7 +55,7 @@ def _chosen(changes: pl.DataFrame, findings: list[Row]) -> tuple[list[Pair], int
         kinds = [KINDS.index(f["kind"]) for f in rank.get(row[0], []) if _concerns(f, (row[0], row[1]))]
         return (min(kinds, default=len(KINDS)), -row[2], row[0], row[1])
 
-    return [(group, topic) for group, topic, _ in sorted(counts, key=order)[:MOST_GROUPS]], len(counts)
+    return [(group, topic) for group, topic, _ in sorted(counts, key=order)[:MOST]], len(counts)
 
 
 def _concerns(finding: Row, pair: Pair) -> bool:
@@ -148,7 +129,7 @@ def _panel(drawing: Drawing, pair: Pair, columns: list[_Column], findings: list[
         more = drawing.words.filled("and {clients}", clients=more)
         drawing.text(24, drawing.y + 10, more, "p-t p-small p-dim")
         drawing.y += 16
-    drawing.path(f"M8 {drawing.y:g}H{LEFT + PLOT}", "p-rule")
+    drawing.rule()
     return len(columns) - len(shown)
 
 

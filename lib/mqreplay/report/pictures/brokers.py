@@ -9,23 +9,12 @@ import polars as pl
 
 from mqreplay.language.language import Language
 from mqreplay.report.data import Row
-from mqreplay.report.pictures.drawing import FINDINGS_FIRST, NIGHT_AXIS, Drawing, at, not_drawn
+from mqreplay.report.pictures.drawing import TEXTS, Drawing, Picture, at, drawn
 from mqreplay.report.pictures.night import PictureData
-from mqreplay.report.pictures.picture import Picture
-from mqreplay.report.pictures.scales import LEFT, PLOT, TimeScale, text_width
+from mqreplay.report.pictures.scales import LEFT, PLOT, text_width
 from mqreplay.report.text import lasting
 
-TITLE = "Brokers: up, down and failed over"
-CAPTION = (
-    "A bar shows that the broker answered; a hatched box shows that it did not. The narrow bar below a slave shows "
-    "that it served pulls because the master was not in the clients' route. A dotted line means: nobody asked."
-)
-WHY_EMPTY = (
-    "No record of the brokers' state (broker_runtime) covers this night. `mqreplay record` asks the brokers for it."
-)
-KINDS = ("broker_down", "failover_pull", "stale_slave_offsets", "torn_snapshot")
-SQL = "SELECT * FROM silver.broker_runtime ORDER BY broker_name, broker_id, ts"
-MOST_BROKERS = 12
+ABOUT = TEXTS["brokers"]
 SLOTS = 240  # time slots of the failed-over pulls
 GAP_S = 30  # a longer time without an answer or an error is unknown
 BAR = 15
@@ -46,25 +35,8 @@ class _Broker:
 def draw_brokers(view: PictureData) -> Picture:
     """Draw a row for each broker."""
     brokers = _brokers(view)
-    if not brokers:
-        return not_drawn(view, "brokers", TITLE, CAPTION, WHY_EMPTY)
-    shown = sorted(brokers, key=_badness)[:MOST_BROKERS]
-    shown.sort(key=lambda b: (b.name, b.broker_id))
-    drawing = Drawing(TITLE, TimeScale(view.night), words=view.words)
-    for broker in shown:
-        _draw_row(drawing, broker)
-    drawing.time_axis(NIGHT_AXIS)
-    drawing.legend(
-        [
-            ("p-up", "answers"),
-            ("p-down p-hatched", "does not answer"),
-            ("p-over", "slave serves the master's clients"),
-            ("p-restart", "restarted"),
-        ]
-    )
-    left_out = len(brokers) - len(shown)
-    cut = drawing.cut([view.words.counted(left_out, "broker")], FINDINGS_FIRST) if left_out else None
-    return drawing.picture("brokers", TITLE, CAPTION, cut, SQL)
+    shown = sorted(sorted(brokers, key=_badness)[: ABOUT.most], key=lambda b: (b.name, b.broker_id))
+    return drawn(view, "brokers", shown, _draw_row, len(brokers) - len(shown))
 
 
 def _badness(broker: _Broker) -> tuple[bool, bool, str, int]:
@@ -96,9 +68,7 @@ def _draw_row(drawing: Drawing, broker: _Broker) -> None:
             room = text_width(label, 12) + 8
             if width > room:
                 drawing.rect(begin + (width - room) / 2, y + 1, room, BAR - 2, "p-plate")
-                drawing.add(
-                    '<text class="p-t p-small p-mid" x="{x}" y="{y}">{t}</text>', x=begin + width / 2, y=y + 12, t=label
-                )
+                drawing.text(begin + width / 2, y + 12, label, "p-t p-small p-mid")
         if run["restarted"]:
             x = max(begin, LEFT + 1)
             text = filled("{broker} restarted", broker=broker.name)
@@ -115,7 +85,7 @@ def _draw_row(drawing: Drawing, broker: _Broker) -> None:
         )
         drawing.rect(begin, y + BAR + 3, max(end - begin, 3), 6, "p-over", words)
     drawing.y = max(y + BAR + 13, top + 34)
-    drawing.path(f"M8 {drawing.y:g}H{LEFT + PLOT}", "p-rule")
+    drawing.rule()
 
 
 def _brokers(view: PictureData) -> list[_Broker]:
@@ -132,7 +102,7 @@ def _brokers(view: PictureData) -> list[_Broker]:
         if one.served and one.served[-1][1] >= since:
             since, pulls = one.served[-1][0], pulls + one.served.pop()[2]
         one.served.append((since, until, pulls))
-    for finding in view.findings_of(KINDS):
+    for finding in view.findings_of(ABOUT.kinds):
         if finding["broker_name"] is not None:
             broker(finding["broker_name"], finding["broker_id"] or 0).findings.append(finding)
     return list(found.values())

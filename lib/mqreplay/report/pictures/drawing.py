@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Sequence
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeVar
 
 from markupsafe import Markup
 
+from mqreplay.findings.texts import summary_of
 from mqreplay.language.language import Language, in_english
-from mqreplay.report.data import Row
-from mqreplay.report.pictures.night import PictureData
-from mqreplay.report.pictures.picture import Picture
+from mqreplay.report.data import Place, Row, anchor
+from mqreplay.report.pictures.night import NightSpan, PictureData
 from mqreplay.report.pictures.scales import LEFT, PLOT, WIDTH, TimeScale, shorten, text_width
-from mqreplay.report.place_anchor import Place, anchor
 from mqreplay.report.text import span, visible
 
-FINDINGS_FIRST = "{left} not drawn; those with findings come first."
+Panel = TypeVar("Panel")
 NIGHT_AXIS = 4  # where the grid of an axis of the whole night begins
 AXIS = 24  # height of the time axis
 STRIP = 13  # height of a line of finding marks
@@ -29,11 +31,61 @@ MARKS = {  # a shape for each severity, drawn around (0, 0)
 }
 
 
+@dataclass(frozen=True)
+class PictureText:
+    """What a picture says in English, as in pictures.toml.
+
+    ``left_out`` has the field ``left``: what has no room. ``legend`` are words by the class of their box.
+    ``is_of_night``: the picture ends with the time axis of the night. It has at most ``most`` panels, and marks
+    findings of ``kinds``. ``others`` name one, and several, of what has no room; ``parts`` the same of what panels
+    leave out, if that is another thing.
+    """
+
+    name: str
+    title: str
+    caption: str
+    left_out: str
+    why_empty: str = ""
+    sql: str = ""
+    is_of_night: bool = True
+    most: int = 0
+    kinds: Sequence[str] = ()
+    others: Sequence[str] = ()
+    parts: Sequence[str] = ()
+    legend: Mapping[str, str] = field(default_factory=dict)
+
+
+TEXTS = {
+    name: PictureText(name, **text)
+    for name, text in tomllib.loads(Path(__file__).with_name("pictures.toml").read_text("utf-8")).items()
+}
+
+
+@dataclass(frozen=True)
+class Picture:
+    """One inline SVG with its words, in the language of the page.
+
+    ``name`` is its id on the page. ``links`` are the ids of the findings that it marks, ``places`` the groups,
+    topics and brokers that it names. ``cut`` states what was not drawn and ``sql`` asks for all of it. ``why_empty``
+    says why there is nothing to draw and what would help.
+    """
+
+    name: str
+    title: str
+    caption: str
+    svg: Markup = field(default_factory=Markup)
+    cut: str | None = None
+    why_empty: str | None = None
+    sql: str = ""
+    links: tuple[str, ...] = ()
+    places: tuple[Place, ...] = ()
+
+
 @dataclass
 class Drawing:
     """Collects the elements of one SVG from top to bottom. ``y`` is where the next panel begins."""
 
-    label: str
+    about: PictureText
     times: TimeScale
     y: float = 4
     parts: list[Markup] = field(default_factory=list)
@@ -43,6 +95,11 @@ class Drawing:
     timed: bool = False  # all of it lies on the time axis of the night
     severities: set[str] = field(default_factory=set)  # of the findings that are marked
     words: Language = field(default_factory=in_english)  # of the texts; names stay as they are
+
+    @classmethod
+    def begun(cls, name: str, night: NightSpan, words: Language) -> Drawing:
+        """Return an empty drawing of a picture of a night."""
+        return cls(TEXTS[name], TimeScale(night), words=words)
 
     def add(self, template: str, **values: object) -> None:
         """Append an element; the values are escaped."""
@@ -99,7 +156,7 @@ class Drawing:
         text = self.words.filled(
             "{severity}: {summary} {span} UTC",
             severity=self.words.filled(finding["severity"]),
-            summary=self.words.text(finding["summary"]),
+            summary=summary_of(finding, self.words),
             span=span(finding["from_ts"], finding["to_ts"], words=self.words),
         )
         self.open_anchor(f"#f-{finding['finding_id']}", what or text)
@@ -112,6 +169,16 @@ class Drawing:
     def close_link(self) -> None:
         """End a link."""
         self.parts.append(Markup("</a>"))
+
+    def rule(self) -> None:
+        """End a panel with a line."""
+        self.path(f"M8 {self.y:g}H{LEFT + PLOT}", "p-rule")
+
+    def scale(self, top: float, height: float, low: object, high: object) -> None:
+        """Draw the lines and labels of a scale."""
+        for label, y in ((high, top + 9), (low, top + height)):
+            self.text(LEFT - 6, y, label, "p-t p-small p-dim p-end")
+        self.path(f"M{LEFT} {top:g}H{LEFT + PLOT}M{LEFT} {top + height:g}H{LEFT + PLOT}", "p-rule")
 
     def hatch(self, x: float, y: float, w: float, h: float, css: str) -> None:
         """Fill a rectangle with slanted lines, a sign that needs no colour. Wide rectangles have wider gaps."""
@@ -154,27 +221,24 @@ class Drawing:
         shape = '<path class="p-mark p-{severity}" transform="translate({x} {y})" d="{d}"/>'
         self.add(shape, severity=severity, x=x, y=y, d=MARKS[severity])
 
-    def cut(self, left: Sequence[str], why: str) -> str:
-        """Return what was not drawn, as a text of the page. ``left`` is translated, ``why`` has the field ``left``."""
-        return self.words.filled(why, left=self.words.listed(left))
-
     def time_axis(self, top: float) -> None:
         """Draw the time axis below everything that begins at ``top``, with a grid behind it."""
         grid: list[Markup] = []
         self.timed = self.timed or top == NIGHT_AXIS
         for x, label in self.times.ticks():
             grid.append(Markup('<path class="p-grid" d="M{:g} {:g}V{:g}"/>').format(x, top, self.y))
-            self.add(
-                '<text class="p-t p-dim p-mid p-tick" x="{x}" y="{y}">{label}</text>', x=x, y=self.y + 17, label=label
-            )
+            self.text(x, self.y + 17, label, "p-t p-dim p-mid p-tick")
         self.add('<path class="p-axis" d="M{a} {y}H{b}"/>', a=LEFT, b=LEFT + PLOT, y=self.y)
         self.text(8, self.y + 17, self.words.filled("time (UTC)"), "p-t p-dim")
         self.parts[:0] = grid
         self.y += AXIS
 
-    def legend(self, entries: list[tuple[str, str]]) -> None:
-        """Draw boxes of a class and their English words, in as many lines as are needed, then the marks of findings."""
-        entries = [*entries, *((f"p-{word}", f"{word} finding") for word in MARKS if word in self.severities)]
+    def _legend(self) -> None:
+        """Draw boxes and their words, in as many lines as are needed, then the marks of findings."""
+        entries = [
+            *self.about.legend.items(),
+            *((f"p-{word}", f"{word} finding") for word in MARKS if word in self.severities),
+        ]
         drawn = set(" ".join(re.findall('class="([^"]*)"', "".join(self.parts))).split())
         entries = [entry for entry in entries if entry[0].endswith("-box") or entry[0].split()[0] in drawn]
         if not entries:
@@ -207,29 +271,43 @@ class Drawing:
         css = "picture timed" if self.timed else "picture"
         head = Markup('<svg class="{}" viewBox="0 0 {} {:g}" role="{}" aria-label="{}">')
         return (
-            head.format(css, WIDTH, self.y, role, visible(self.words.filled(self.label)))
+            head.format(css, WIDTH, self.y, role, visible(self.words.filled(self.about.title)))
             + Markup("\n").join(self.parts)
             + Markup("</svg>")
         )
 
-    def picture(self, name: str, title: str, caption: str, cut: str | None = None, sql: str = "") -> Picture:
-        """Return what was drawn as a picture of the page. Title and caption are in English, ``cut`` is translated."""
+    def picture(self, left: Sequence[str] = ()) -> Picture:
+        """End the drawing with its axis and legend. ``left`` is what was not drawn, in the language of the page."""
+        if self.about.is_of_night:
+            self.time_axis(NIGHT_AXIS)
+        self._legend()
+        about, filled = self.about, self.words.filled
         return Picture(
-            name,
-            self.words.filled(title),
-            self.words.filled(caption),
+            about.name,
+            filled(about.title),
+            filled(about.caption),
             self.svg(),
-            cut,
-            sql=sql if cut else "",
+            filled(about.left_out, left=self.words.listed(left)) if left else None,
+            sql=about.sql if left else "",
             links=tuple(self.links),
             places=tuple(self.places),
         )
 
 
-def not_drawn(view: PictureData, name: str, title: str, caption: str, why_empty: str) -> Picture:
-    """Return a picture without data; ``why_empty`` says what would help. Texts are in English."""
-    filled = view.words.filled
-    return Picture(name, filled(title), filled(caption), why_empty=filled(why_empty))
+def drawn(
+    view: PictureData, name: str, panels: Sequence[Panel], draw: Callable[[Drawing, Panel], int | None], others: int
+) -> Picture:
+    """Draw the panels of a picture, of which ``others`` have no room. ``draw`` returns how many parts it left out.
+
+    Without a panel, the picture says what would help.
+    """
+    about, filled = TEXTS[name], view.words.filled
+    if not panels:
+        return Picture(name, filled(about.title), filled(about.caption), why_empty=filled(about.why_empty))
+    drawing = Drawing.begun(name, view.night, view.words)
+    parts = sum(draw(drawing, panel) or 0 for panel in panels)
+    left = ((others, about.others), (parts, about.parts)) if about.parts else ((others + parts, about.others),)
+    return drawing.picture([view.words.counted(number, *nouns) for number, nouns in left if number > 0])
 
 
 def at(moment: dt.datetime) -> str:

@@ -7,22 +7,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mqreplay.report.data import Row
-from mqreplay.report.failover_words import STEPS, step_words
-from mqreplay.report.pictures.drawing import Drawing, at, not_drawn
+from mqreplay.report.failover_words import STEP_TEXTS, step_words
+from mqreplay.report.pictures.drawing import TEXTS, Drawing, Picture, at, drawn
 from mqreplay.report.pictures.night import NightSpan, PictureData
-from mqreplay.report.pictures.picture import Picture
-from mqreplay.report.pictures.scales import LEFT, PLOT, TimeScale
+from mqreplay.report.pictures.scales import LEFT, TimeScale
 from mqreplay.report.text import lasting
 
-TITLE = "Failovers, step by step"
-CAPTION = (
-    "Each panel is one outage. A line is a step, with a mark for each name server, client or group. The pale bar is "
-    "the time in which RocketMQ's intervals allow the step."
-)
-WHY_EMPTY = "No outage of a broker and no other master was recorded in this night."
-SQL = "SELECT * FROM gold.failover_step ORDER BY outage_ts, broker_name, ts"
-KINDS = ("broker_down", "master_changed", "slow_failover")
-MOST_FAILOVERS = 4
+ABOUT = TEXTS["failovers"]
 LANE, BAR = 19, 11
 MARGIN_SHARE = 0.05  # of the time axis, before the first step and after the last one
 CSS = {"agree": "p-on-time", "differ": "p-late", "undetermined": "p-not-judged", None: "p-broker"}
@@ -35,25 +26,12 @@ def draw_failovers(view: PictureData) -> Picture:
     panels: dict[Failover, list[Row]] = {}
     for row in rows:
         panels.setdefault((row["outage_ts"], row["broker_name"], row["broker_id"]), []).append(row)
-    if not panels:
-        return not_drawn(view, "failovers", TITLE, CAPTION, WHY_EMPTY)
-    chosen = sorted(sorted(panels, key=lambda each: _rank(each, panels[each]))[:MOST_FAILOVERS])
-    drawing = Drawing(TITLE, TimeScale(view.night), words=view.words)
-    for failover in chosen:
+    chosen = sorted(sorted(panels, key=lambda each: _rank(each, panels[each]))[: ABOUT.most])
+
+    def panel(drawing: Drawing, failover: Failover) -> None:
         _panel(drawing, failover, panels[failover], _findings(view, failover, panels[failover]))
-    drawing.legend(
-        [
-            ("p-allowed", "time that the intervals allow"),
-            ("p-on-time", "in this time"),
-            ("p-late", "late"),
-            ("p-not-judged", "undetermined"),
-            ("p-broker", "the broker stopped or answered again"),
-        ]
-    )
-    left = len(panels) - len(chosen)
-    late_first = "{left} not drawn; those with late steps come first."
-    cut = drawing.cut([view.words.counted(left, "other failover")], late_first) if left else None
-    return drawing.picture("failovers", TITLE, CAPTION, cut, SQL)
+
+    return drawn(view, "failovers", chosen, panel, len(panels) - len(chosen))
 
 
 def _rank(failover: Failover, rows: Sequence[Mapping[str, Any]]) -> tuple[bool, int, dt.datetime, str]:
@@ -63,7 +41,7 @@ def _rank(failover: Failover, rows: Sequence[Mapping[str, Any]]) -> tuple[bool, 
 
 def _findings(view: PictureData, failover: Failover, rows: Sequence[Row]) -> list[Row]:
     begin, end = failover[0], max(row["ts"] for row in rows)
-    found = view.findings_of(KINDS, broker_name=failover[1], broker_id=failover[2])
+    found = view.findings_of(ABOUT.kinds, broker_name=failover[1], broker_id=failover[2])
     return [each for each in found if each["from_ts"] is not None and begin <= each["from_ts"] <= end]
 
 
@@ -83,12 +61,12 @@ def _panel(drawing: Drawing, failover: Failover, rows: list[Row], findings: list
     drawing.y += 18
     drawing.finding_strip(findings)
     top = drawing.y
-    for step in STEPS:
+    for step in STEP_TEXTS:
         of_step = [row for row in rows if row["step"] == step]
         if of_step:
             _lane(drawing, step, of_step)
     drawing.time_axis(top)
-    drawing.path(f"M8 {drawing.y:g}H{LEFT + PLOT}", "p-rule")
+    drawing.rule()
     drawing.times = night
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
@@ -13,7 +13,10 @@ from mqreplay.lake.row_filter import RowFilter
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.language.language import Language, in_english
 from mqreplay.report.data import Row
-from mqreplay.severity import WORST_FIRST
+from mqreplay.words.severity import WORST_FIRST
+
+if TYPE_CHECKING:
+    from mqreplay.moment.night_states import NightStates
 
 PAUSE = dt.timedelta(hours=2)  # a longer time without a record separates two nights
 LONGEST = dt.timedelta(hours=24)  # a longer recording is cut into windows of this length, from its end
@@ -40,13 +43,14 @@ class NightSpan:
 
 @dataclass(frozen=True)
 class PictureData:
-    """Rows and findings of one cluster in one night, and the language of the pictures' texts."""
+    """Rows, findings and states of one cluster in one night, and the language of the pictures' texts."""
 
     warehouse: Warehouse
     cluster: str
     night: NightSpan
     findings: list[Row]
     words: Language = field(default_factory=in_english)
+    states: NightStates | None = None
 
     @classmethod
     def of_night(
@@ -56,11 +60,12 @@ class PictureData:
         night: NightSpan,
         findings: Iterable[Row],
         words: Language | None = None,
+        states: NightStates | None = None,
     ) -> PictureData:
         """Keep the findings that touch the night, the worst first."""
         here = [f for f in findings if touches(f, night)]
         here.sort(key=lambda f: (WORST_FIRST.index(f["severity"]), f["from_ts"] or night.first, f["finding_id"]))
-        return cls(warehouse, cluster, night, here, words or in_english())
+        return cls(warehouse, cluster, night, here, words or in_english(), states)
 
     def rows(self, table: str, ts: str) -> pl.LazyFrame:
         """Return the table's rows whose ``ts`` lies in the night."""

@@ -10,18 +10,12 @@ from markupsafe import Markup
 
 from mqreplay.language.language import Language, in_english
 from mqreplay.report.data import Row
-from mqreplay.report.pictures.drawing import Drawing
+from mqreplay.report.pictures.drawing import Drawing, Picture
 from mqreplay.report.pictures.night import NightSpan
-from mqreplay.report.pictures.picture import Picture
-from mqreplay.report.pictures.scales import LEFT, PLOT, TimeScale
+from mqreplay.report.pictures.scales import LEFT, PLOT
 from mqreplay.report.text import lasting
-from mqreplay.severity import WORST_FIRST
+from mqreplay.words.severity import WORST_FIRST
 
-TITLE = "Nights side by side"
-CAPTION = (
-    "Findings of each kind in each night, with the worst severity. A box filters the findings. An empty box: none."
-)
-SQL = "SELECT day, kind, severity, count(*) AS findings FROM gold.finding GROUP BY day, kind, severity ORDER BY day"
 MOST_KINDS = 24
 ROW = 24
 BOX = Markup('<rect class="{}" x="{:g}" y="{:g}" width="{:g}" height="{}" rx="3"/>')
@@ -40,13 +34,13 @@ def draw_nights(nights: Sequence[NightSpan], findings: Sequence[Row], words: Lan
         worst[finding["kind"]] = min(worst.get(finding["kind"], rank), rank)
     kinds = sorted(worst, key=lambda kind: (worst[kind], kind))
     words = words or in_english()
-    drawing = Drawing(TITLE, TimeScale(nights[-1]), words=words)
+    drawing = Drawing.begun("nights", nights[-1], words)
     width = min(PLOT / len(nights), 130.0)
     middle = [LEFT + (i + 0.5) * width for i in range(len(nights))]
     for x, night in zip(middle, nights, strict=True):
         lasted = lasting(night.first, night.last, words)
         for y, css, text in ((14, "p-strong", f"{night.last:%m-%d}"), (29, "p-dim", lasted)):
-            drawing.add('<text class="p-t p-small p-mid {c}" x="{x}" y="{y}">{t}</text>', c=css, x=x, y=y, t=text)
+            drawing.text(x, y, text, f"p-t p-small p-mid {css}")
     drawing.y = 36
     for kind in kinds[:MOST_KINDS]:
         drawing.text(8, drawing.y + 16, kind, "p-t p-small", LEFT - 20)
@@ -56,13 +50,10 @@ def draw_nights(nights: Sequence[NightSpan], findings: Sequence[Row], words: Lan
     totals = Counter(i for (_, i), found in by_cell.items() for _ in found)
     drawing.text(8, drawing.y + 17, words.filled("all findings"), "p-t p-strong")
     for i, x in enumerate(middle):
-        text = '<text class="p-t p-strong p-mid" x="{x}" y="{y}">{t}</text>'
-        drawing.add(text, x=x, y=drawing.y + 17, t=totals[i])
+        drawing.text(x, drawing.y + 17, totals[i], "p-t p-strong p-mid")
     drawing.y += ROW + 4
-    drawing.legend([])
     left_out = len(kinds) - MOST_KINDS
-    cut = drawing.cut([words.counted(left_out, "other kind")], "{left} not drawn.") if left_out > 0 else None
-    return drawing.picture("nights", TITLE, CAPTION, cut, SQL)
+    return drawing.picture([words.counted(left_out, "other kind")] if left_out > 0 else [])
 
 
 def _night_of(finding: Row, nights: Sequence[NightSpan]) -> int:

@@ -8,29 +8,17 @@ from dataclasses import dataclass, field
 import polars as pl
 
 from mqreplay.report.data import Row
-from mqreplay.report.pictures.drawing import NIGHT_AXIS, Drawing, at, not_drawn
+from mqreplay.report.pictures.drawing import TEXTS, Drawing, Picture, at, drawn
 from mqreplay.report.pictures.night import PictureData
-from mqreplay.report.pictures.picture import Picture
-from mqreplay.report.pictures.queue_ends import ends_of_queues
-from mqreplay.report.pictures.scales import LEFT, PLOT, TimeScale, ValueScale, path_through, short
+from mqreplay.report.pictures.scales import LEFT, ValueScale, path_through, short
 from mqreplay.report.text import number
+from mqreplay.words.keys import GROUP_QUEUE
 
-TITLE = "Offsets of queues"
-CAPTION = (
-    "The solid line is the offset that the group committed; the dotted line is the end of the queue. "
-    "Between them lies the lag. A triangle marks a break: it points where the offset went."
-)
-WHY_EMPTY = (
-    "No change of a committed offset was recorded. Record copies of consumerOffset.json; `mqreplay record` does."
-)
-SQL = "SELECT * FROM gold.offset_continuity ORDER BY from_ts"
-KINDS = ("offset_reset", "offset_rewind", "offset_jump", "offset_beyond_max", "stale_slave_offsets", "stuck_queue")
-MOST_QUEUES = 8
+ABOUT = TEXTS["offsets"]
 MOST_OF_A_TOPIC = 2  # queues of one group and topic with the same kinds of breaks
 MOST_BREAKS = 12  # marks in one panel
 SLOTS = 240
 HEIGHT = 62
-LINE = ["consumer_group", "topic", "broker_name", "queue_id"]
 Queue = tuple[str, str, str, int]
 DOWN, UP, ROUND = "M-6 -5H6L0 6Z", "M0 -6L6 5H-6Z", "M-5 0a5 5 0 1 0 10 0a5 5 0 1 0 -10 0Z"
 
@@ -39,34 +27,27 @@ DOWN, UP, ROUND = "M-6 -5H6L0 6Z", "M0 -6L6 5H-6Z", "M-5 0a5 5 0 1 0 10 0a5 5 0 
 class _Curve:
     queue: Queue
     points: list[tuple[dt.datetime, int]] = field(default_factory=list)
-    ends: list[tuple[int, int]] = field(default_factory=list)  # time slot, offset
+    ends: list[tuple[dt.datetime, int]] = field(default_factory=list)
     breaks: list[Row] = field(default_factory=list)
 
 
 def draw_offsets(view: PictureData) -> Picture:
     """Draw a panel for each queue: those with breaks first, then those without progress, then the busiest."""
-    breaks = view.rows("gold.offset_continuity", "to_ts").sort("from_ts", *LINE, "broker_id", "kind").collect()
+    breaks = view.rows("gold.offset_continuity", "to_ts").sort("from_ts", *GROUP_QUEUE, "broker_id", "kind").collect()
     chosen, broken = _chosen(view, breaks)
     curves = _curves(view, chosen, breaks)
-    if not curves:
-        return not_drawn(view, "offsets", TITLE, CAPTION, WHY_EMPTY)
-    drawing = Drawing(TITLE, TimeScale(view.night), words=view.words)
-    for curve in curves:
-        _panel(drawing, view, curve)
-    drawing.time_axis(NIGHT_AXIS)
-    drawing.legend([("p-line-box", "committed offset"), ("p-end-box", "end of the queue"), ("p-break", "break")])
     left_out = broken - sum(bool(curve.breaks) for curve in curves)
-    left = [view.words.counted(left_out, "other queue")]
-    cut = drawing.cut(left, "{left} with breaks not drawn.") if left_out > 0 else None
-    return drawing.picture("offsets", TITLE, CAPTION, cut, SQL)
+    return drawn(view, "offsets", curves, lambda drawing, curve: _panel(drawing, view, curve), left_out)
 
 
 def _chosen(view: PictureData, breaks: pl.DataFrame) -> tuple[list[Queue], int]:
     """Return the queues to draw, and how many have breaks. Queues that share a fate are drawn twice at most."""
     kinds: dict[Queue, dict[str, None]] = {}
-    for row in breaks.sort(pl.col("broker_id") != 0, "from_ts", *LINE, maintain_order=True).iter_rows(named=True):
+    for row in breaks.sort(pl.col("broker_id") != 0, "from_ts", *GROUP_QUEUE, maintain_order=True).iter_rows(
+        named=True
+    ):
         kinds.setdefault(_queue(row), {})[row["kind"]] = None
-    marked = {group: i for i, group in enumerate(f["consumer_group"] for f in reversed(view.findings_of(KINDS)))}
+    marked = {group: i for i, group in enumerate(f["consumer_group"] for f in reversed(view.findings_of(ABOUT.kinds)))}
     by_worst = sorted(kinds, key=lambda q: (-len(kinds[q]), -marked.get(q[0], -1), q))
     drawn: dict[tuple[str, ...], int] = {}
     chosen: dict[Queue, None] = {}
@@ -75,21 +56,21 @@ def _chosen(view: PictureData, breaks: pl.DataFrame) -> tuple[list[Queue], int]:
         drawn[fate] = drawn.get(fate, 0) + 1
         if drawn[fate] <= MOST_OF_A_TOPIC:
             chosen[queue] = None
-    stuck = [f for f in view.findings_of(KINDS) if f["consumer_group"] and f["topic"]]
+    stuck = [f for f in view.findings_of(ABOUT.kinds) if f["consumer_group"] and f["topic"]]
     busy = (
         view.rows("silver.offset_change", "to_ts")
         .filter(~pl.col("topic").str.starts_with("%"), pl.col("client_id").is_null())
-        .group_by(LINE)
+        .group_by(GROUP_QUEUE)
         .agg(pl.len())
-        .sort(-pl.col("len").cast(pl.Int64), *LINE)
+        .sort(-pl.col("len").cast(pl.Int64), *GROUP_QUEUE)
         .head(2_000)
         .collect()
     )
     others = [_queue(row) for row in busy.iter_rows(named=True)]
-    for finding in stuck[:MOST_QUEUES]:
+    for finding in stuck[: ABOUT.most]:
         chosen |= dict.fromkeys([q for q in others if _concerns(finding, q)][:1])
     chosen |= dict.fromkeys(others[:2])
-    return list(chosen)[:MOST_QUEUES], len(kinds)
+    return list(chosen)[: ABOUT.most], len(kinds)
 
 
 def _queue(row: Row) -> Queue:
@@ -97,7 +78,7 @@ def _queue(row: Row) -> Queue:
 
 
 def _concerns(finding: Row, queue: Queue) -> bool:
-    place = zip(LINE, queue, strict=True)
+    place = zip(GROUP_QUEUE, queue, strict=True)
     return finding["consumer_group"] is not None and all(finding[k] is None or finding[k] == v for k, v in place)
 
 
@@ -106,32 +87,27 @@ def _curves(view: PictureData, chosen: list[Queue], breaks: pl.DataFrame) -> lis
         return []
     curves = {queue: _Curve(queue) for queue in chosen}
     wanted = pl.LazyFrame(
-        chosen, schema=dict(zip(LINE, (pl.String, pl.String, pl.String, pl.Int32), strict=True)), orient="row"
+        chosen, schema=dict(zip(GROUP_QUEUE, (pl.String, pl.String, pl.String, pl.Int32), strict=True)), orient="row"
     )
     changes = (
         view.rows("silver.offset_change", "to_ts")
-        .join(wanted, on=LINE, how="semi")
+        .join(wanted, on=GROUP_QUEUE, how="semi")
         .filter(pl.col("client_id").is_null(), pl.col("new_offset").is_not_null())
     )
     # The master's copies; a slave's only where the master's are missing.
-    of_best = changes.filter(pl.col("broker_id") == pl.col("broker_id").min().over(LINE))
+    of_best = changes.filter(pl.col("broker_id") == pl.col("broker_id").min().over(GROUP_QUEUE))
     # The last change of a slot, and its least and greatest: a short excursion stays visible.
     slot = view.bucket("to_ts", SLOTS)
-    ends = pl.concat(
-        [
-            of_best.sort("to_ts").group_by(*LINE, slot=slot).agg(pl.col("to_ts", "new_offset").last()),
-            of_best.sort("new_offset", "to_ts").group_by(*LINE, slot=slot).agg(pl.col("to_ts", "new_offset").first()),
-            of_best.sort("new_offset", "to_ts").group_by(*LINE, slot=slot).agg(pl.col("to_ts", "new_offset").last()),
-        ]
-    )
-    for *queue, _, ts, offset in ends.unique().sort(*LINE, "to_ts").collect().iter_rows():
+    change, greatest = pl.col("to_ts", "new_offset"), of_best.sort("new_offset", "to_ts")
+    picked = ((of_best.sort("to_ts"), change.last()), (greatest, change.first()), (greatest, change.last()))
+    ends = pl.concat(rows.group_by(*GROUP_QUEUE, slot=slot).agg(one) for rows, one in picked)
+    for *queue, _, ts, offset in ends.unique().sort(*GROUP_QUEUE, "to_ts").collect().iter_rows():
         curves[tuple(queue)].points.append((ts, offset))
-    topics = sorted({topic for _, topic, _, _ in chosen})
-    for topic, broker, queue_id, slot_no, end in ends_of_queues(view, topics, SLOTS).sort("slot").collect().iter_rows():
+    if (states := view.states) is not None:
         for curve in curves.values():
-            if curve.queue[1:] == (topic, broker, queue_id):
-                curve.ends.append((slot_no, end))
-    of_copy = breaks.filter(pl.col("broker_id") == pl.col("broker_id").min().over(LINE))
+            of_queue = states.ends.filter(**dict(zip(GROUP_QUEUE[1:], curve.queue[1:], strict=True))).sort("slot")
+            curve.ends += [(states.slot_start(slot), end) for slot, end in of_queue.select("slot", "offset").rows()]
+    of_copy = breaks.filter(pl.col("broker_id") == pl.col("broker_id").min().over(GROUP_QUEUE))
     for row in of_copy.iter_rows(named=True):
         if _queue(row) in curves:
             curves[_queue(row)].breaks.append(row)
@@ -140,7 +116,7 @@ def _curves(view: PictureData, chosen: list[Queue], breaks: pl.DataFrame) -> lis
 
 def _panel(drawing: Drawing, view: PictureData, curve: _Curve) -> None:
     group, topic, broker, queue_id = curve.queue
-    findings = [f for f in view.findings_of(KINDS) if _concerns(f, curve.queue)]
+    findings = [f for f in view.findings_of(ABOUT.kinds) if _concerns(f, curve.queue)]
     drawing.y += 5
     drawing.finding_strip(findings)
     top = drawing.y + 6
@@ -151,10 +127,8 @@ def _panel(drawing: Drawing, view: PictureData, curve: _Curve) -> None:
     filled = drawing.words.filled
     queue = filled("{broker} queue {queue_id}", broker=broker, queue_id=queue_id)
     drawing.text(8, top + 42, queue, "p-t p-small p-dim", LEFT - 60)
-    for value, y in ((high, top + 9), (low, top + HEIGHT)):
-        drawing.add('<text class="p-t p-small p-dim p-end" x="{x}" y="{y}">{t}</text>', x=LEFT - 6, y=y, t=short(value))
-    drawing.path(f"M{LEFT} {top:g}H{LEFT + PLOT}M{LEFT} {top + HEIGHT:g}H{LEFT + PLOT}", "p-rule")
-    places = [(round(LEFT + (slot + 0.5) * PLOT / SLOTS, 1), scale.y(end)) for slot, end in curve.ends]
+    drawing.scale(top, HEIGHT, short(low), short(high))
+    places = [(drawing.times.x(ts), scale.y(end)) for ts, end in curve.ends]
     drawing.path(path_through(list(places)), "p-end")
     steps: list[str] = []
     for ts, offset in curve.points:

@@ -10,40 +10,18 @@ import polars as pl
 from markupsafe import Markup
 
 from mqreplay.report.data import Row
-from mqreplay.report.pictures.drawing import FINDINGS_FIRST, NIGHT_AXIS, Drawing, at, not_drawn
+from mqreplay.report.pictures.drawing import TEXTS, Drawing, Picture, at, drawn
 from mqreplay.report.pictures.night import PictureData
-from mqreplay.report.pictures.picture import Picture
-from mqreplay.report.pictures.scales import LEFT, PLOT, TimeScale
-from mqreplay.report.pictures.spans import Span, gaps, merged, overlaps, seconds
-from mqreplay.report.pictures.unowned import Pair, Queue, orphaned_pairs, unowned_spans
+from mqreplay.report.pictures.scales import LEFT
+from mqreplay.report.pictures.spans import Pair, Queue, Span, orphaned_pairs, seconds, unowned_spans
 from mqreplay.report.text import lasting
 
-TITLE = "Owners of queues"
-CAPTION = (
-    "A bar shows that a client held the queue; colour and letter name the client. A hatched box shows that nobody held "
-    "the queue while the group had clients. A line below a bar shows that several clients held the queue at once."
-)
-WHY_EMPTY = (
-    "No record says which client held which queue. Record assignments or rebalances (`mqreplay record`), or import "
-    "rocketmq_client.log of each client."
-)
-SQL = "SELECT * FROM gold.queue_owner ORDER BY consumer_group, topic, broker_name, queue_id, from_ts"
-KINDS = (
-    "double_owned_queue",
-    "orphan_queue",
-    "strategy_conflict",
-    "subscription_conflict",
-    "topic_unsubscribed",
-    "idle_consumer",
-    "uneven_allocation",
-    "consumer_lost",
-)
-MOST_GROUPS = 4
+ABOUT = TEXTS["owners"]
 MOST_QUEUES = 8  # of one group and topic
 MOST_BARS = 60  # of one queue
 BAR = 13
 MOST_COLOURS = 7  # of clients, in pictures.css
-BAD_S = 1.0  # shorter gaps and overlaps are ordinary moments of a rebalance
+BAD = dt.timedelta(seconds=1)  # shorter gaps and overlaps are ordinary moments of a rebalance
 
 
 @dataclass
@@ -61,30 +39,15 @@ class _Lane:
 
 def draw_owners(view: PictureData) -> Picture:
     """Draw a panel for each group and topic, those with findings first, and a row for each of its queues."""
-    chosen, total = chosen_pairs(view, KINDS, MOST_GROUPS, orphaned_pairs(view))
-    if not chosen:
-        return not_drawn(view, "owners", TITLE, CAPTION, WHY_EMPTY)
-    spans = _spans(view, chosen)
-    drawing = Drawing(TITLE, TimeScale(view.night), words=view.words)
-    queues_left = 0
-    for pair in chosen:
-        queues_left += _panel(drawing, view, pair, spans[pair])
-    drawing.time_axis(NIGHT_AXIS)
-    drawing.legend(
-        [("p-c0", "held by client A"), ("p-down p-hatched", "nobody"), ("p-double", "several clients at once")]
+    chosen, total = chosen_pairs(view, orphaned_pairs(view))
+    spans = _spans(view, chosen) if chosen else {}
+    return drawn(
+        view, "owners", chosen, lambda drawing, pair: _panel(drawing, view, pair, spans[pair]), total - len(chosen)
     )
-    counted = view.words.counted
-    others = counted(total - len(chosen), "other group and topic", "other groups and topics")
-    left = [others] if total > len(chosen) else []
-    left += [counted(queues_left, "other queue")] if queues_left else []
-    cut = drawing.cut(left, FINDINGS_FIRST) if left else None
-    return drawing.picture("owners", TITLE, CAPTION, cut, SQL)
 
 
-def chosen_pairs(
-    view: PictureData, kinds: tuple[str, ...], most: int, without_owner: Iterable[Pair] = ()
-) -> tuple[list[Pair], int]:
-    """Return the groups and topics to draw, those with findings of these kinds first, and how many there are.
+def chosen_pairs(view: PictureData, without_owner: Iterable[Pair] = ()) -> tuple[list[Pair], int]:
+    """Return the groups and topics to draw, those with findings first, and how many there are.
 
     ``without_owner``: further ones, whose queues need not have had an owner.
     """
@@ -99,13 +62,12 @@ def chosen_pairs(
     by_group: dict[str, list[Pair]] = {}
     for pair in known:
         by_group.setdefault(pair[0], []).append(pair)
-    findings = view.findings_of(kinds)
     first: dict[Pair, None] = {}
-    for finding in sorted(findings, key=lambda f: kinds.index(f["kind"])):
+    for finding in sorted(view.findings_of(ABOUT.kinds), key=lambda f: ABOUT.kinds.index(f["kind"])):
         for pair in by_group.get(finding["consumer_group"] or "", []):
             if finding["topic"] in (None, pair[1]):
                 first[pair] = None
-    return list({**first, **known})[:most], len(known)
+    return list({**first, **known})[: ABOUT.most], len(known)
 
 
 def _spans(view: PictureData, chosen: list[Pair]) -> dict[Pair, list[Row]]:
@@ -124,7 +86,7 @@ def _spans(view: PictureData, chosen: list[Pair]) -> dict[Pair, list[Row]]:
 
 def _lanes(view: PictureData, pair: Pair, rows: list[Row]) -> list[_Lane]:
     """Return the queues that were held, and those that should have been, in order."""
-    lanes = _held_lanes(rows)
+    lanes = _held_lanes(view, pair, rows)
     for queue, free in unowned_spans(view, pair, lanes).items():
         lanes[queue] = _Lane(_lane_name(*queue), gaps=free)
     return [lane for _, lane in sorted(lanes.items())]
@@ -134,20 +96,18 @@ def _lane_name(broker: str, queue: int) -> str:
     return f"{broker} / {queue}"
 
 
-def _held_lanes(rows: list[Row]) -> dict[Queue, _Lane]:
+def _held_lanes(view: PictureData, pair: Pair, rows: list[Row]) -> dict[Queue, _Lane]:
     lanes: dict[Queue, _Lane] = {}
     for row in rows:
         queue = (row["broker_name"], row["queue_id"])
         lane = lanes.setdefault(queue, _Lane(_lane_name(*queue)))
         lane.bars.append((row["client_id"], row["from_ts"], row["to_ts"]))
-    whole = merged((begin, end) for lane in lanes.values() for _, begin, end in lane.bars)
-    for lane in lanes.values():
-        held = [(begin, end) for _, begin, end in lane.bars]
-        since, until = min(begin for begin, _ in held), max(end for _, end in held)
-        # A queue that came or went with its broker or topic is not an orphan before or after.
-        here = [(max(a, since), min(b, until)) for a, b in whole if a < until and b > since]
-        lane.gaps = [gap for gap in gaps(held, here) if seconds([gap]) >= BAD_S]
-        lane.overlaps = [each for each in overlaps(held) if seconds([each]) >= BAD_S]
+    if view.states and not view.states.disputes.is_empty():
+        of_pair = view.states.disputes.filter(consumer_group=pair[0], topic=pair[1]).sort("from_ts")
+        for row in of_pair.filter(pl.col("to_ts") - pl.col("from_ts") >= BAD).iter_rows(named=True):
+            lane = lanes[row["broker_name"], row["queue_id"]]
+            spans = lane.overlaps if row["owners"] else lane.gaps
+            spans.append((row["from_ts"], row["to_ts"]))
     return lanes
 
 
@@ -156,7 +116,7 @@ def _panel(drawing: Drawing, view: PictureData, pair: Pair, rows: list[Row]) -> 
     lanes = _lanes(view, pair, rows)
     shown = sorted(lanes, key=lambda lane: -lane.bad_s)[:MOST_QUEUES]
     kept = {id(lane) for lane in shown}
-    findings = [f for f in view.findings_of(KINDS, consumer_group=pair[0], topic=pair[1]) if f["consumer_group"]]
+    findings = [f for f in view.findings_of(ABOUT.kinds, consumer_group=pair[0], topic=pair[1]) if f["consumer_group"]]
     letters = client_letters(row["client_id"] for row in rows)
     drawing.y += 6
     drawing.pair(pair[0], pair[1], drawing.y + 11, LEFT + 150)
@@ -169,7 +129,7 @@ def _panel(drawing: Drawing, view: PictureData, pair: Pair, rows: list[Row]) -> 
     drawing.parts.append(Markup('<g class="p-legend">'))
     _name_clients(drawing, letters)
     drawing.parts.append(Markup("</g>"))
-    drawing.path(f"M8 {drawing.y:g}H{LEFT + PLOT}", "p-rule")
+    drawing.rule()
     return len(lanes) - len(shown)
 
 

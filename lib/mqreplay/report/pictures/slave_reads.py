@@ -4,22 +4,12 @@ from __future__ import annotations
 
 import polars as pl
 
-from mqreplay.report.pictures.drawing import FINDINGS_FIRST, NIGHT_AXIS, Drawing, at, not_drawn
+from mqreplay.report.pictures.drawing import TEXTS, Drawing, Picture, at, drawn
 from mqreplay.report.pictures.night import PictureData
-from mqreplay.report.pictures.picture import Picture
-from mqreplay.report.pictures.scales import LEFT, PLOT, ByteScale, TimeScale, in_bytes, path_through
+from mqreplay.report.pictures.scales import LEFT, PLOT, ByteScale, in_bytes, path_through
 from mqreplay.report.text import number
 
-TITLE = "Pulls from master and slave"
-CAPTION = (
-    "Top: share of the pulls that the master (light) and its slaves (hatched) served. Below: the greatest distance of "
-    "a reader from the end of the commit log, on a logarithmic scale. Above the dashed line, the broker suggests a "
-    "slave."
-)
-WHY_EMPTY = "No pull was recorded. Capture the brokers' ports with tcpdump and run `mqreplay import` on the capture."
-SQL = "SELECT * FROM gold.slave_suggestion ORDER BY diff_max DESC"
-KINDS = ("slave_pull", "failover_pull")
-MOST_BROKERS = 6
+ABOUT = TEXTS["slaves"]
 SLOTS = 90
 SHARE, DISTANCE = 26, 46  # heights
 LOWEST = 4_096.0  # bytes; less is drawn at the bottom
@@ -28,22 +18,15 @@ LOWEST = 4_096.0  # bytes; less is drawn at the bottom
 def draw_slave_reads(view: PictureData) -> Picture:
     """Draw a panel for each broker name: those with findings first, then those with the most pulls from slaves."""
     shares = _shares(view)
-    if not shares:
-        return not_drawn(view, "slaves", TITLE, CAPTION, WHY_EMPTY)
-    marked = {f["broker_name"] for f in view.findings_of(KINDS)}
+    marked = {f["broker_name"] for f in view.findings_of(ABOUT.kinds)}
     order = sorted(shares, key=lambda b: (b not in marked, -sum(s for _, s in shares[b].values()), b))
-    shown = sorted(order[:MOST_BROKERS])
-    distances, memories = _distances(view, shown)
-    drawing = Drawing(TITLE, TimeScale(view.night), words=view.words)
-    for broker in shown:
+    shown = sorted(order[: ABOUT.most])
+    distances, memories = _distances(view, shown) if shown else ({}, {})
+
+    def panel(drawing: Drawing, broker: str) -> None:
         _panel(drawing, view, broker, shares[broker], distances.get(broker, {}), memories.get(broker, []))
-    drawing.time_axis(NIGHT_AXIS)
-    drawing.legend(
-        [("p-up", "from the master"), ("p-slave p-hatched", "from a slave"), ("p-line-box", "greatest distance")]
-    )
-    left_out = len(order) - len(shown)
-    cut = drawing.cut([view.words.counted(left_out, "other broker")], FINDINGS_FIRST) if left_out else None
-    return drawing.picture("slaves", TITLE, CAPTION, cut, SQL)
+
+    return drawn(view, "slaves", shown, panel, len(order) - len(shown))
 
 
 def _shares(view: PictureData) -> dict[str, dict[int, tuple[int, int]]]:
@@ -87,7 +70,7 @@ def _panel(
 ) -> None:
     filled = drawing.words.filled
     drawing.y += 5
-    drawing.finding_strip([f for f in view.findings_of(KINDS) if f["broker_name"] == broker])
+    drawing.finding_strip([f for f in view.findings_of(ABOUT.kinds) if f["broker_name"] == broker])
     top = drawing.y + 3
     master, slave = (sum(each[i] for each in shares.values()) for i in (0, 1))
     drawing.place("broker", broker, 8, top + 11, "p-t p-strong", LEFT - 60)
@@ -95,7 +78,7 @@ def _panel(
     drawing.text(8, top + 43, filled("{n} from slaves", n=number(slave)), "p-t p-small p-dim")
     step = PLOT / SLOTS
     for label, y in (("100 %", top + 9), ("0", top + SHARE)):
-        drawing.add('<text class="p-t p-small p-dim p-end" x="{x}" y="{y}">{t}</text>', x=LEFT - 6, y=y, t=label)
+        drawing.text(LEFT - 6, y, label, "p-t p-small p-dim p-end")
     _bars(drawing, top, step, shares)
     drawing.path(f"M{LEFT} {top + SHARE:g}H{LEFT + PLOT}", "p-rule")
     y = top + SHARE + 14
@@ -111,12 +94,7 @@ def _panel(
             text = "{broker}: a reader more than {bytes} behind is sent to a slave"
             words = filled(text, broker=broker, bytes=in_bytes(memory))
             drawing.path(f"M{LEFT} {limit:g}H{LEFT + PLOT}", "p-limit", words)
-            drawing.add(
-                '<text class="p-t p-small p-end" x="{x}" y="{y}">{t}</text>',
-                x=LEFT - 6,
-                y=limit + 4,
-                t=in_bytes(memory),
-            )
+            drawing.text(LEFT - 6, limit + 4, in_bytes(memory), "p-t p-small p-end")
         worst = max(distances, key=lambda slot: distances[slot])
         when = at(view.bucket_start(worst, SLOTS))
         text = "{broker}: at most {bytes} behind, at {time}"
@@ -126,8 +104,7 @@ def _panel(
             if place is not None:
                 drawing.path(f"M{place[0]:g} {place[1]:g}h.1", "p-dot")
         drawing.path(f"M{LEFT} {y + DISTANCE:g}H{LEFT + PLOT}", "p-rule")
-        lowest = '<text class="p-t p-small p-dim p-end" x="{x}" y="{y}">{t}</text>'
-        drawing.add(lowest, x=LEFT - 6, y=y + DISTANCE, t=f"≤ {in_bytes(LOWEST)}")
+        drawing.text(LEFT - 6, y + DISTANCE, f"≤ {in_bytes(LOWEST)}", "p-t p-small p-dim p-end")
         y += DISTANCE
     drawing.y = max(y + 8, top + 52)
 

@@ -167,6 +167,13 @@ const mqPage = (() => {
     element.scrollIntoView({ block: element.classList.contains("finding") ? "center" : "start" });
   }
 
+  // A picture that is wider than the screen shows the mark of the finding that led to it.
+  function showMark(id, finding) {
+    const box = document.getElementById(id)?.querySelector(".picture-box");
+    const mark = box?.querySelector("a[href='#" + finding + "']");
+    if (mark) box.scrollLeft += mark.getBoundingClientRect().left - box.getBoundingClientRect().left - box.clientWidth / 2;
+  }
+
   function read() {
     const state = parsed();
     if (form) {
@@ -199,6 +206,8 @@ const mqPage = (() => {
     const hash = "#" + (to.includes("=") || !form ? to : fragment(to));
     if (hash !== location.hash) history.pushState(null, "", hash);
     read();
+    const finding = link.closest(".finding");
+    if (finding) showMark(to, finding.id);
   });
   addEventListener("hashchange", read);
   if (form) {

@@ -1,0 +1,1 @@
+"""A recording: the kind of each file, and how to record what is missing."""

@@ -1,0 +1,110 @@
+"""Files and outputs that no decision uses: what each is, and what to give instead. The records are in unused.toml."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Sequence
+from importlib.resources import files
+from typing import Final, NamedTuple
+
+_NO_DECISION: Final = "no decision uses it"
+_BAK: Final = re.compile(r"\.(?:bak|tmp)$")
+# Folders with messages and indexes.
+_OF_MESSAGES: Final = frozenset(
+    {
+        *("commitlog", "consumequeue", "consumequeue_ext", "batchconsumequeue", "index", "transaction"),
+        *("timerwheel", "timerlog", "compaction", "tieredstore"),
+    }
+)
+_OF_TOOLS: Final = frozenset({".git", "__MACOSX"})
+HEAD_BYTES: Final = 65_536  # of a file whose kind its text shows
+
+
+class UnusedKind(NamedTuple):
+    """What a file or an output is, and what to give instead of it."""
+
+    pattern: re.Pattern[str]
+    what: str
+    instead: str
+
+    @property
+    def words(self) -> str:
+        """Return what it is, and what to give instead."""
+        return f"{self.what}; give {self.instead}" if self.instead else self.what
+
+
+def _kinds(by: str) -> tuple[UnusedKind, ...]:
+    text = files(__package__).joinpath("unused.toml").read_text(encoding="utf-8")
+    return tuple(
+        UnusedKind(re.compile(f"^(?:{record[by]})", re.MULTILINE), record["what"], record.get("instead", ""))
+        for record in tomllib.loads(text)["file"]
+        if by in record
+    )
+
+
+_FILES, _LOGS, _TEXTS, _COMMANDS = (_kinds(by) for by in ("name", "log", "text", "command"))
+
+
+def _named(kinds: Sequence[UnusedKind], name: str) -> UnusedKind | None:
+    return next((kind for kind in kinds if kind.pattern.fullmatch(name)), None)
+
+
+def why_in_folder(folders: Sequence[str]) -> str | None:
+    """Return what the files in these folders are if no decision uses them; None for other folders.
+
+    >>> why_in_folder(("store", "commitlog"))
+    'no decision uses it: messages or an index of a store'
+    """
+    if _OF_MESSAGES.intersection(folders):
+        return f"{_NO_DECISION}: messages or an index of a store"
+    if ".rocketmq_client_go" in folders:
+        return "it is of a broadcasting client of Go; import reads the offsets of Java clients (offsets.json)"
+    return f"{_NO_DECISION}: a file of another tool" if _OF_TOOLS.intersection(folders) else None
+
+
+def why_not_used(name: str) -> str | None:
+    """Return what a file is that no decision uses, from its name; None for any other file.
+
+    >>> why_not_used("tieredStoreMetadata.json.bak"), why_not_used("topics.json")
+    ('no decision uses it: what a broker moved into tiered storage', None)
+    """
+    kind = _named(_FILES, _BAK.sub("", name))
+    return None if kind is None else f"{_NO_DECISION}: {kind.words}"
+
+
+def why_not_of_config(parts: Sequence[str]) -> str | None:
+    """Return why an unknown file of a store's config folder is not used; None for a file elsewhere.
+
+    >>> why_not_of_config(("store", "config", "x.json"))
+    "no decision uses it: a file of a broker's config folder that mqreplay does not know"
+    """
+    is_of_config = len(parts) >= 2 and parts[-2] == "config" and _BAK.sub("", parts[-1]).endswith(".json")
+    return f"{_NO_DECISION}: a file of a broker's config folder that mqreplay does not know" if is_of_config else None
+
+
+def unused_log(base: str) -> UnusedKind | None:
+    """Return which log of RocketMQ has a name (without rotation) that import does not need; None for any other.
+
+    >>> unused_log("controller.log").what, unused_log("broker.log")
+    ("a controller's log of elections, of which these lines show none", None)
+    """
+    return _named(_LOGS, base.partition(".")[0])
+
+
+def unused_text(head: str) -> UnusedKind | None:
+    r"""Return the kind of a file that no decision uses, from its first lines; None for an unknown one.
+
+    >>> unused_text("2021-11-04 10:00:00\nFull thread dump OpenJDK 64-Bit Server VM\n").what[:24]
+    'a thread dump of a JVM ('
+    """
+    return next((kind for kind in _TEXTS if kind.pattern.search(head)), None)
+
+
+def unused_command(command: str) -> UnusedKind | None:
+    """Return what an output of mqadmin is that no decision uses; None for an unknown command.
+
+    >>> unused_command("allocateMQ").instead
+    'the output of consumerStatus -g GROUP -i CLIENT of each client'
+    """
+    return _named(_COMMANDS, command)

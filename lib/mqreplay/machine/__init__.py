@@ -1,0 +1,1 @@
+"""The machine that mqreplay runs on: files, folders, signals, its failures."""

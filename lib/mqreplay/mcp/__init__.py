@@ -1,0 +1,1 @@
+"""Answers as tools of the Model Context Protocol."""

@@ -1,0 +1,1 @@
+"""Who gets which message, and when: watch, channels, figures for Prometheus."""

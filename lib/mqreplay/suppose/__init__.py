@@ -1,0 +1,1 @@
+"""What other settings would have done: suppositions, advice, predictions and their proof."""

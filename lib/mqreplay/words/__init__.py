@@ -1,0 +1,1 @@
+"""What every room says alike: errors, numbers with nouns, printable text, severities."""

@@ -1,0 +1,131 @@
+"""Files and outputs that no decision uses are named for what they are, with what to give instead."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import pytest
+
+from mqreplay.importer.files.other_files import unused_command, unused_log, unused_text
+from mqreplay.importer.import_command import import_evidence
+from mqreplay.importer.mqadmin.admin import READERS
+from mqreplay.importer.mqadmin.commands import COMMANDS
+from mqreplay.words.errors import InputError
+
+# The beginning of a file of each kind, and a word of what it is.
+TEXTS = {
+    'rocketmq_producer_offset{cluster="p",topic="t",lastUpdateTimestamp="1636000000000",} 991200.0': "exporter",
+    '# TYPE rocketmq_x gauge\nrocketmq_consumer_lag_messages{topic="t",consumer_group="g"} 7': "metrics",
+    "# TYPE jvm_threads_live gauge\njvm_threads_live 7.0": "Prometheus",
+    "2021-11-04 10:00:00\nFull thread dump OpenJDK 64-Bit Server VM (25.292-b10 mixed mode):": "thread dump",
+    '"ConsumeMessageThread_3" #41 prio=5 os_prio=0 tid=0x1 nid=0x2 waiting on condition [0x3]': "thread dump",
+    "[arthas@7]$ thread -n 3": "arthas",
+    "#\n# A fatal error has been detected by the Java Runtime Environment:\n#": "crash",
+    "[2024-02-29T07:30:00.123+0000][info][gc] GC(17) Pause Young (Normal) 24M->4M(256M) 5.1ms": "garbage",
+    "2019-09-01T02:00:00.123+0800: 12.345: [GC (Allocation Failure) 1024K->512K(2048K), 0.0123 secs]": "garbage",
+    "Filesystem      Size  Used Avail Use% Mounted on\n/dev/vdb1 500G 465G 35G 94% /data": "disks",
+    "top - 10:00:05 up 12 days,  3 users,  load average: 9.12, 8.01, 7.70": "host",
+    "              total        used        free      shared  buff/cache   available\nMem: 1 2 3": "host",
+    "Active Internet connections (servers and established)\nProto Recv-Q": "connections",
+    "23114 BrokerStartup\n23115 Jps": "processes",
+    "[Mon Sep  2 10:00:05 2019] Out of memory: Kill process 4711 (java) score 900": "kernel",
+    "NAME         READY   STATUS    RESTARTS   AGE\nbroker-0-0   1/1     Running   12  4h": "kubectl",
+    "GROUP TOPIC PARTITION  CURRENT-OFFSET  LOG-END-OFFSET  LAG": "Kafka",
+    '{"status":0,"data":{"a":1},"errMsg":null}': "dashboard",
+    "<!DOCTYPE html>\n<title>x</title>": "page",
+}
+LOGS = {
+    "store.log": "store",
+    "storeerror.2021-04-01.log.gz": "errors in its store",
+    "controller.log": "elections",
+    "pop.log": "POP",
+    "remoting.log": "access rules",
+    "commercial.log": "figures by minute",
+    "transaction.log": "one part",
+    "proxy.log": "proxy",
+    "broker_default.log": "rare errors",
+}
+
+
+def refusal(folder: Path, name: str, text: str) -> str:
+    (folder / "in").mkdir()
+    (folder / "in" / name).write_text(text, encoding="utf-8")
+    out = io.StringIO()
+    with pytest.raises(InputError) as refused:
+        import_evidence([str(folder / "in")], str(folder / "rec"), out)
+    return f"{out.getvalue()}\n{refused.value}"
+
+
+LINES = {
+    "storeerror.log": (
+        "ERROR ReputMessageService - [BUG]logic queue order maybe wrong, expectLogicOffset: 1204000 "
+        "currentLogicOffset: 1203980 Topic: T_ord QID: 0 Diff: 20",
+        "holes that a broker saw in the index of a queue",
+    ),
+    "remoting.log": (
+        "ERROR PullMessageThread_4 - org.apache.rocketmq.acl.common.AclException: No default permission for group:pay",
+        "requests that a broker refused by its access rules",
+    ),
+    "stats.log": (
+        "INFO - [GROUP_GET_FALL_TIME] [0@orders@pay] Stats Every 5 Minutes, Value: 300000",
+        "give mqadmin consumerProgress -g GROUP twice",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LINES)
+def test_a_line_without_a_fact_is_named(name: str, tmp_path: Path) -> None:
+    line, words = LINES[name]
+    assert words in refusal(tmp_path, name, f"2019-08-19 09:00:01 {line}\n")
+
+
+@pytest.mark.parametrize(("text", "what"), TEXTS.items(), ids=range(len(TEXTS)))
+def test_a_file_of_another_program_is_named_with_what_to_give_instead(tmp_path: Path, text: str, what: str) -> None:
+    words = refusal(tmp_path, "paste.txt", text + "\n")
+    assert what in words
+    assert "; give " in words
+    assert "neither a file that import knows" not in words
+    assert "(1 refusal, see above)" in words
+
+
+@pytest.mark.parametrize(("name", "what"), LOGS.items())
+def test_a_log_of_rocketmq_without_evidence_is_named(tmp_path: Path, name: str, what: str) -> None:
+    words = refusal(
+        tmp_path, name.removesuffix(".gz"), "2021-04-01 11:35:44 INFO main - some text of a later version\n"
+    )
+    assert what in words
+    assert "; give " in words
+    assert "none of its 1 line has" in words
+
+
+def test_evidence_and_unknown_text_are_not_named() -> None:
+    assert unused_text("#Topic  #Broker Name  #QID  #Broker Offset\n") is None
+    assert unused_text("2021-04-01 11:35:44 INFO main - GC is fine, top of the queue, Name: x\n") is None
+    assert all(unused_log(name) is None for name in ("broker.log", "rocketmq_client.log", "namesrv.log", "lock.log"))
+
+
+@pytest.mark.parametrize("command", sorted(COMMANDS - READERS.keys()))
+def test_each_command_without_a_reader_says_what_it_is(command: str) -> None:
+    kind = unused_command(command)
+    assert kind is not None
+    assert kind.instead or command == "help"
+
+
+def test_an_import_without_evidence_says_what_became_of_the_lines(tmp_path: Path) -> None:
+    line = "2020-04-24 15:30:04,001 INFO RocketmqClient - doRebalance, g, add a new mq, "
+    words = refusal(tmp_path, "ons.log", f"{line}MessageQueue [topic=t, brokerName=b, queueId=0]\n")
+    assert (
+        "no recording was made (queues added or removed without a rebalanced result that names the client: 1)" in words
+    )
+
+
+def test_the_rows_of_an_output_are_no_lines_of_a_log(tmp_path: Path) -> None:
+    words = refusal(
+        tmp_path,
+        "b.txt",
+        "$ mqadmin consumerStatus -g T\n#Index     #ClientId     #Version    #ConsumerRunningInfoFile\n"
+        "1          10.0.39.88@T  V3_2_1      1483105100092/10.0.39.88@T\n"
+        "10.0.39.88@T MessageQueue [topic=t, brokerName=b, queueId=0] can't consume for a while, maybe blocked, 9ms\n",
+    )
+    assert "parts of lines" not in words

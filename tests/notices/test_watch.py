@@ -1,0 +1,338 @@
+"""Recorded nights, watched minute by minute: their findings open in time, and no other finding opens."""
+
+from __future__ import annotations
+
+import datetime as dt
+import tarfile
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from mqreplay.answers.explanation import explain
+from mqreplay.answers.open_findings import read_findings
+from mqreplay.answers.page_path import page_link
+from mqreplay.answers.state import state_at
+from mqreplay.engines.local import LocalEngine
+from mqreplay.findings.every import KINDS
+from mqreplay.findings.opened import CLOSED_EVENT, OPENED_EVENT
+from mqreplay.findings.shape import PLACE
+from mqreplay.lake.lock import warehouse_lock
+from mqreplay.lake.warehouse import Warehouse
+from mqreplay.moment.instant import recorded_around
+from mqreplay.notices import watch as watch_module
+from mqreplay.notices.watch import Watch, watch
+from mqreplay.settings import LocalSettings, load_settings
+from mqreplay.settings.sections import WatchSettings
+from mqreplay.words.errors import InputError, WarehouseLocked
+from night.feed import Feed
+from night.later import midnight_after, moved
+from tests_shared import SAMPLE, rows_at, run, unpack
+
+DATA = Path(__file__).parents[1] / "data"
+MINUTE_MS = 60_000
+
+
+def at(ms: int) -> dt.datetime:
+    return dt.datetime.fromtimestamp(ms / 1000, dt.UTC)
+
+
+def recording(name: str, folder: Path) -> Path:
+    if (SAMPLE / name).is_dir():
+        return SAMPLE / name
+    with tarfile.open(DATA / f"{name}.tar.xz") as archive:
+        unpack(archive, folder / "recorded")
+    return folder / "recorded"
+
+
+def watched(source: Path, folder: Path, first_s: int, settings=None):
+    """Return each round of the recording, which grows by a minute before each; the first part has ``first_s``."""
+    feed = Feed(source, folder / "live")
+    begin, end = feed.reach
+    now = begin + first_s * 1000
+    with LocalEngine(folder, processes=1) as engine:
+        watching = Watch(
+            str(folder / "warehouse"),
+            settings or load_settings(),
+            [str(folder / "live")],
+            "c",
+            engine,
+            folder / "watch",
+            60,
+            lambda text: None,
+        )
+        rounds = []
+        while True:
+            feed.until(now)
+            rounds.append(watching.round(at(now)))
+            if now >= end:
+                return rounds
+            now = min(now + MINUTE_MS, end)
+
+
+def agree(row, one) -> bool:
+    """Return whether a finding of the night and one of watch have one kind, and places that do not contradict."""
+    pairs = [(row[name], getattr(one, name)) for name in PLACE]
+    return row["kind"] == one.kind and all(None in pair or pair[0] == pair[1] for pair in pairs)
+
+
+def meets(row, one) -> bool:
+    """Return whether both last at the same time."""
+    begin, end = (row[name].replace(tzinfo=dt.UTC) for name in ("from_ts", "to_ts"))
+    return one.opened_ts <= end and one.last_seen_ts >= begin
+
+
+LONG = (
+    "conflicts-5.3.3",
+    "orders-4.9.7",
+    "outages-5.3.3",
+    "polled-resets-5.3.3",
+    "ratios-5.3.3",
+    "resets-4.9.7",
+    "resets-5.3.3",
+    "resets-circle-4.9.7",
+)
+EVERY = (("bulk-5.3.3", 20), ("polled-5.3.3", 60))
+
+
+@pytest.mark.parametrize(
+    ("name", "first_s"),
+    [*EVERY, *(pytest.param(name, first_s, marks=pytest.mark.long) for name in LONG for first_s in (20, 40))],
+)
+def test_watch_opens_the_findings_of_the_night_and_no_other(tmp_path, name, first_s):
+    source = recording(name, tmp_path)
+    settings = load_settings()
+    # The longest night, of 18 minutes, is longer than this window.
+    rounds = watched(source, tmp_path, first_s, replace(settings, watch=WatchSettings(lookback_minutes=15)))
+    opened = [
+        change.finding
+        for done in rounds
+        for one in done.clusters
+        for change in one.changes
+        if change.what == OPENED_EVENT
+    ]
+    for step in ("ingest", "replay"):
+        run(step, str(tmp_path / "whole"), settings, lambda text: None, recordings=[str(source)], cluster="c")
+    night = [f for f in rows_at(tmp_path / "whole", "gold.finding") if KINDS[f["kind"]].ends_after is not None]
+    assert night
+    assert [f for f in night if not any(agree(f, one) for one in opened)] == [], "missed"
+    assert [one for one in opened if not any(agree(f, one) for f in night)] == [], "false alarms"
+    # What was written last says the same as the night about the time of each finding.
+    kept = read_findings(Warehouse(str(tmp_path / "warehouse")), "c")
+    assert [f for f in night if not any(agree(f, one) and meets(f, one) for one in kept)] == [], "at another time"
+    assert not [one for one in kept if "later evidence" in (one.closed_reason or "")]
+    named = {
+        issue["issue"] for done in rounds for one in done.clusters for of in one.known_issues.values() for issue in of
+    }
+    ids = {row["finding_id"] for row in night}
+    of_night = {row["issue"] for row in rows_at(tmp_path / "whole", "gold.known_issue") if row["finding_id"] in ids}
+    assert named <= of_night
+    assert named or name != "bulk-5.3.3"
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", ["quiet-joins-5.3.3", pytest.param("quiet-5.3.3", marks=pytest.mark.long)])
+def test_a_quiet_night_opens_nothing(tmp_path, name):
+    rounds = watched(recording(name, tmp_path), tmp_path, 40)
+    assert len(rounds) > 3
+    assert [change for done in rounds for one in done.clusters for change in one.changes] == []
+
+
+def made(folder: Path, live: Path, window: str = "watch", notes=None) -> Watch:
+    engine = LocalEngine(folder, processes=1)
+    say = (lambda text: None) if notes is None else notes.append
+    root, here = str(folder / "warehouse"), replace(load_settings(), local=LocalSettings(processes=1))
+    return Watch(root, here, [str(live)], "c", engine, folder / window, 60, say)
+
+
+@pytest.mark.long
+def test_a_recording_that_stops_closes_nothing_and_another_watch_goes_on(tmp_path):
+    feed = Feed(SAMPLE / "bulk-5.3.3", tmp_path / "live")
+    now = feed.reach[0] + 150_000
+    feed.until(now)
+    watching = made(tmp_path, tmp_path / "live")
+    watching.round(at(now))
+    before = {one.finding_id for one in read_findings(Warehouse(str(tmp_path / "warehouse")), "c") if one.is_open}
+    assert before
+    (silent,) = watching.round(at(now + 60 * MINUTE_MS)).clusters
+    assert (silent.is_silent, list(silent.changes)) == (True, [])
+    kept = read_findings(Warehouse(str(tmp_path / "warehouse")), "c")
+    assert {one.finding_id for one in kept if one.is_open} == before
+    assert {one.undetermined_since for one in kept if one.is_open} == {silent.recorded_until}
+
+
+def test_another_start_continues_with_the_open_findings(tmp_path):
+    feed = Feed(SAMPLE / "bulk-5.3.3", tmp_path / "live")
+    now = feed.reach[0] + 150_000
+    feed.until(now)
+    (first,) = made(tmp_path, tmp_path / "live").round(at(now)).clusters
+    assert first.open_findings > 0
+    (again,) = made(tmp_path, tmp_path / "live", window="other").round(at(now)).clusters
+    assert (list(again.changes), again.open_findings) == ([], first.open_findings)
+
+
+@pytest.mark.long
+def test_rounds_do_not_wait_for_another_run(tmp_path):
+    feed = Feed(SAMPLE / "bulk-5.3.3", tmp_path / "live")
+    now = feed.reach[0] + 120_000
+    feed.until(now)
+    notes: list[str] = []
+    watching, root = made(tmp_path, tmp_path / "live", notes=notes), str(tmp_path / "warehouse")
+    with warehouse_lock(root):
+        (one,) = watching.round(at(now)).clusters
+    assert one.open_findings > 0
+    assert notes == ["c: the warehouse is in use by another run; gold.open_finding is written later"]
+    watching.round(at(now))
+    assert len(read_findings(Warehouse(root), "c")) == one.open_findings
+
+
+def over_midnight(tmp_path):
+    """Return a watch of a recording over midnight, and what makes a round so many seconds after midnight."""
+    by_ms, midnight = midnight_after(SAMPLE / "bulk-5.3.3", 60)
+    feed = Feed(moved(SAMPLE / "bulk-5.3.3", tmp_path / "moved", by_ms), tmp_path / "live")
+    watching = made(tmp_path, tmp_path / "live")
+
+    def after(seconds: int):
+        feed.until(midnight + seconds * 1000)
+        return watching.round(at(midnight + seconds * 1000))
+
+    return after
+
+
+@pytest.mark.long
+def test_after_midnight_the_night_runs_once(tmp_path, monkeypatch):
+    nights: list[tuple] = []
+    outcomes = [WarehouseLocked("in use"), []]
+
+    def run_night(step, root, *_, recordings, cluster, engine, failed, measured):
+        nights.append((step, root, recordings, cluster, engine))
+        if isinstance(outcome := outcomes.pop(0), Exception):
+            raise outcome
+        return outcome
+
+    monkeypatch.setattr(watch_module, "run", run_night)
+    after = over_midnight(tmp_path)
+    counts = []
+    for seconds in (-20, 60, 125, 130, 150):
+        after(seconds)
+        counts.append(len(nights))
+    assert counts == [0, 0, 1, 2, 2], "a locked warehouse is tried again, a finished night is not"
+    assert set(map(str, nights)) == {
+        str(("nightly", str(tmp_path / "warehouse"), [str(tmp_path / "live")], "c", "local"))
+    }
+
+
+@pytest.mark.long
+def test_the_night_after_midnight_finds_what_watch_found(tmp_path):
+    after = over_midnight(tmp_path)
+    for seconds in (-20, 60):
+        assert not after(seconds).nights
+    (outcome,) = after(125).nights
+    assert outcome.report is not None
+    opened = read_findings(Warehouse(str(tmp_path / "warehouse")), "c")
+    of_night = {one["kind"] for one in rows_at(tmp_path / "warehouse", "gold.finding")}
+    # Kinds that need the complete day are left to the nightly run.
+    assert {one.kind for one in opened} == {kind for kind in of_night if KINDS[kind].ends_after is not None}
+
+
+def test_open_findings_have_their_evidence_and_a_page_of_the_last_minutes(tmp_path):
+    feed, root = Feed(SAMPLE / "bulk-5.3.3", tmp_path / "live"), str(tmp_path / "warehouse")
+    now = feed.reach[0] + 100_000
+    feed.until(now)
+    given = root, load_settings(), [str(tmp_path / "live")], "c"
+    with LocalEngine(tmp_path, processes=1) as engine:
+        watching = Watch(*given, engine, tmp_path / "watch", 60, pytest.fail)
+        watching.publish(watching.round(at(now)))
+    warehouse = Warehouse(root)
+    opened = read_findings(warehouse, "c")
+    assert opened
+    for one in opened:
+        explanation = explain(warehouse, one.finding_id, "c")
+        assert explanation.evidence.rows
+        assert explanation.evidence.unnamed == 0
+        assert f"--warehouse {root}" in explanation.next_command
+        link = page_link(root, "c", finding_id=one.finding_id)
+        assert link is not None
+        assert link.startswith(f"{root}/report/watch/c.html#")
+    recorded, instant = recorded_around(warehouse, "c", f"{at(now - 5_000):%H:%M:%S}", "TIME")
+    assert state_at(recorded, instant).groups["members"].max() > 0
+    with pytest.raises(InputError, match="no recorded time"):
+        recorded_around(warehouse, "c", "03:59", "TIME")
+
+
+def test_a_recording_names_its_cluster_once(tmp_path):
+    feed = Feed(SAMPLE / "bulk-5.3.3", tmp_path / "live")
+    begin = feed.reach[0]
+    engine = LocalEngine(tmp_path, processes=1)
+    watching = Watch(
+        *(str(tmp_path / "warehouse"), load_settings(), [str(tmp_path / "live")], None, engine, tmp_path / "watch", 60),
+        lambda text: None,
+    )
+    for seconds in (30, 32):
+        now = begin + seconds * 1000
+        feed.until(now)
+        assert [one.cluster for one in watching.round(at(now)).clusters] == ["grid-cluster"]
+
+
+@pytest.mark.long
+def test_a_guessed_name_ends_with_the_first_answer_that_names_the_cluster(tmp_path):
+    feed, live = Feed(SAMPLE / "bulk-5.3.3", tmp_path / "live"), tmp_path / "live"
+    (live / "brokers.json").unlink()
+    answers = feed.lines.pop("cluster_info.jsonl.gz")
+    now, notes = feed.reach[0] + 150_000, list[str]()
+    engine, root = LocalEngine(tmp_path, processes=1), str(tmp_path / "warehouse")
+    watching = Watch(root, load_settings(), [str(live)], None, engine, tmp_path / "watch", 60, notes.append)
+    feed.until(now)
+    (guessed,) = watching.round(at(now)).clusters
+    assert guessed.cluster == "DefaultCluster"
+    opened = [change.finding.finding_id for change in guessed.changes]
+    assert opened
+    feed.lines["cluster_info.jsonl.gz"] = answers
+    feed.until(now)
+    left, real = watching.round(at(now + 1_000)).clusters
+    assert (left.cluster, real.cluster) == ("DefaultCluster", "grid-cluster")
+    assert [(change.what, change.finding.finding_id) for change in left.changes] == [
+        (CLOSED_EVENT, one) for one in opened
+    ]
+    assert [change.what for change in real.changes] == [OPENED_EVENT] * len(opened), "with the rows of the first round"
+    assert [one.closed_reason for one in read_findings(Warehouse(root), "DefaultCluster")] == [
+        "its recording names another cluster now"
+    ] * len(opened)
+    assert [one.cluster for one in watching.round(at(now + 2_000)).clusters] == ["grid-cluster"]
+    assert len([note for note in notes if "does not name its cluster" in note]) == 1
+
+
+def test_a_round_has_the_instant_at_which_its_findings_were_known(tmp_path):
+    feed = Feed(SAMPLE / "bulk-5.3.3", tmp_path / "live")
+    now = feed.reach[0] + 30_000
+    feed.until(now)
+    done = made(tmp_path, tmp_path / "live").round(at(now))
+    took = (done.ts - at(now)).total_seconds()
+    assert 0.9 * done.seconds < took <= done.seconds
+
+
+def test_the_loop_keeps_its_interval_until_it_is_interrupted(tmp_path):
+    feed = Feed(SAMPLE / "bulk-5.3.3", tmp_path / "live")
+    now = feed.reach[0] + 30_000
+    feed.until(now)
+    waits: list[float] = []
+    rounds: list[int] = []
+
+    def wait(seconds: float) -> None:
+        waits.append(seconds)
+        if len(waits) == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        watch(
+            str(tmp_path / "w"),
+            replace(load_settings(), local=LocalSettings(processes=1)),
+            lambda done: rounds.append(done.number),
+            lambda text: None,
+            recordings=[str(tmp_path / "li*"), str(tmp_path / "live")],
+            cluster="c",
+            clock=lambda: at(now),
+            wait=wait,
+        )
+    assert rounds == [1, 2]
+    assert all(50 < seconds <= 60 for seconds in waits)
