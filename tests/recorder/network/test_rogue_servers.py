@@ -227,7 +227,7 @@ def test_dead_brokers_in_the_list_cost_the_living_one_nothing(tmp_path: Path) ->
 
     began = time.monotonic()
     output = record(tmp_path, Crowded(masters=1, groups=1, clients=1), for_s=8.0, every_s=1.0, requests_per_second=50)
-    assert time.monotonic() - began < 11
+    assert time.monotonic() - began < 30  # 1500 of them, one after the other, would take hours
     assert len(output) < 40
     (counted,) = [line for line in output if line.endswith("more that do not answer")]
     assert int(counted.split()[1].replace(",", "")) > 100

@@ -247,7 +247,7 @@ def test_a_host_that_does_not_answer_takes_no_longer_than_the_timeout():
             assert {(error.kind, error.detail) for error in errors} == {
                 ("unreachable", f"no connection to {address} in 0.3 s")
             }
-            assert time.monotonic() - began < 2
+            assert time.monotonic() - began < 5  # one after the other: 6 s
 
         run(echo, talk)
         for one in waiting:
