@@ -10,11 +10,10 @@ import pytest
 from mqreplay.answers import page_path
 from mqreplay.language import language
 from mqreplay.machine import crash
-from mqreplay.night.anonymise import columns
 from mqreplay.terminal import console, suppositions
 from mqreplay.words import printable, quantity
 
-MODULES = [columns, crash, console, language, page_path, printable, quantity, suppositions]
+MODULES = [crash, console, language, page_path, printable, quantity, suppositions]
 
 
 @pytest.mark.parametrize("module", MODULES, ids=lambda module: module.__name__)

@@ -108,6 +108,19 @@ def test_a_bundle_has_no_capture_and_no_log_and_replaces_no_file(tmp_path: Path)
     assert "1  packet captures" in out.getvalue()
     with pytest.raises(InputError, match="exists already"):
         bundle(str(recording), file, out, is_redacted=False, mapping=None, as_json=False)
+    with pytest.raises(InputError, match="or name a new folder"):
+        bundle(str(recording), str(tmp_path / "a.zip"), out, is_redacted=False, mapping=None, as_json=False)
+
+
+def test_a_folder_has_the_files_of_an_archive(tmp_path: Path) -> None:
+    recording = unpacked(DATA / "pop533-proxy.tar.xz", tmp_path / "night")
+    for name in ("a.tar.gz", "b"):
+        left = tmp_path / f"{name}.unfinished"
+        left.mkdir()  # by a run that was killed
+        (left / "half.jsonl").touch()
+        bundle(str(recording), str(tmp_path / name), io.StringIO(), is_redacted=True, mapping=None, as_json=False)
+    assert contents(tmp_path / "b") == contents(unpacked(tmp_path / "a.tar.gz", tmp_path / "got") / "a")
+    assert not list(tmp_path.glob("*.unfinished"))
 
 
 @pytest.mark.parametrize("is_redacted", [False, True])

@@ -67,21 +67,6 @@ def test_report(root: str) -> None:
     assert "Broker b is down." in Path(root, "report", f"{CLUSTER}.html").read_text(encoding="utf-8")
 
 
-def test_report_without_names(root: str) -> None:
-    done = run("report", "--anonymise", "--warehouse", root)
-    assert done.returncode == 0, done.stderr
-    page = Path(root, "report", "anonymised", "cluster-01.html")
-    assert f"Report: {Path(root, 'report', f'{CLUSTER}.html')}\n" in done.stdout
-    assert f"Without names: {page}\n" in done.stdout
-    text = page.read_text(encoding="utf-8")
-    assert "of topic-01" in text
-    assert "pay-topic" not in text
-    assert "of pay-topic" in Path(root, "report", f"{CLUSTER}.html").read_text(encoding="utf-8")
-    before = page.stat()
-    assert run("report", "--anonymise", "--warehouse", root).returncode == 0
-    assert page.stat().st_mtime_ns == before.st_mtime_ns  # the same bytes are not written again
-
-
 @pytest.mark.parametrize("command", [("explain", "f1"), ("report",)], ids=lambda command: command[0])
 def test_a_warehouse_that_is_not_there(tmp_path: Path, command: tuple[str, ...]) -> None:
     done = run(*command, "--warehouse", str(tmp_path / "none"))

@@ -33,7 +33,7 @@ NIGHT_FIELDS: Final = ("cluster", "level", "verdict", "limits", "night_from", "n
 class Outcome:
     """The outcome of one cluster.
 
-    Findings and failed expectations are rows of their tables, worst first; ``report`` and ``anonymised`` are paths.
+    Findings and failed expectations are rows of their tables, worst first; ``report`` is a path.
     ``verdict``, ``level`` and ``limits``, which says what the recording cannot show, are those of report/verdict.py,
     ``coverage`` and ``helps`` those of report/coverage.py. All are about the night of the run, ``night_from`` to
     ``night_to``; ``others`` are findings of other nights since ``since``, the first day of the page; None: of all. The
@@ -51,7 +51,6 @@ class Outcome:
     files: dict[str, int] = field(default_factory=dict)
     quarantined: int = 0
     report: str | None = None
-    anonymised: str | None = None
     verdict: str = "Nothing could be judged."
     level: str = "unknown"
     coverage: list[dict[str, object]] = field(default_factory=list)

@@ -14,7 +14,6 @@ from mqreplay.moment.instant import WATCH
 from mqreplay.report.data import Place, anchor, finding_anchor
 
 INDEX: Final = "index"
-ANONYMISED: Final = "anonymised"  # the folder of pages without names
 NIGHT: Final = re.compile(rb'<template id="states">\{"f":(\d+),"n":(\d+),')  # see report/cursor_states.py
 LONGEST_FILE_NAME = 200  # characters; file systems take 255 bytes, and a suffix follows
 EMPTY = "%empty"
@@ -33,11 +32,6 @@ def page_path(root: str, cluster: str, suffix: str) -> str:
 def watch_path(root: str, cluster: str) -> str:
     """Return the path of the page of the last minutes that `nightly --watch` has judged."""
     return joined(root, "report", WATCH, f"{page_name(cluster)}.html")
-
-
-def anonymised_path(root: str, replacement: str) -> str:
-    """Return the path of the page of a cluster without names. ``replacement`` is the one of its name."""
-    return joined(root, "report", ANONYMISED, f"{file_name(replacement)}.html")
 
 
 def page_name(cluster: str) -> str:

@@ -1,4 +1,4 @@
-"""`mqreplay bundle`: write a recording to one file. Without Spark, Java or a running cluster.
+"""`mqreplay bundle`: write a recording to one file or folder. Without Spark, Java or a running cluster.
 
 Only files that nightly reads are in it, so that packet captures and logs, with the bodies of messages, stay away.
 """
@@ -10,10 +10,13 @@ import io
 import json
 import os
 import re
+import shutil
+import stat
 import tarfile
 import tempfile
 from collections import Counter
-from contextlib import closing, nullcontext, suppress
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, Final, Literal, TextIO
@@ -30,6 +33,7 @@ from mqreplay.words.printable import json_text, printable
 
 MANIFEST: Final = "BUNDLE.json"
 MODES: Final[dict[str, Literal["w:xz", "w:gz"]]] = {".tar.xz": "w:xz", ".tar.gz": "w:gz", ".tgz": "w:gz"}
+ARCHIVES: Final = frozenset({".tar", ".zip", ".gz", ".xz", ".bz2", ".zst", ".7z", ".tbz", ".txz"})
 PRIVATE: Final = 0o600
 _IN_MEMORY: Final = 1 << 24  # bytes of a file that is being rewritten
 # Strategies whose shares depend on the text of names, and not only on their order.
@@ -67,7 +71,7 @@ class Bundled:
 
 
 def bundle(recording: str, file: str, out: TextIO, *, is_redacted: bool, mapping: str | None, as_json: bool) -> None:
-    """Write a recording to ``file``, a new .tar.xz or .tar.gz, and print a report.
+    """Write a recording to ``file``, a new .tar.xz, .tar.gz or folder, and print a report.
 
     ``is_redacted``: names, addresses and keys are replaced; ``mapping`` is a new file for the replacements. Raises
     InputError for a folder that is no recording, and for a file that exists or cannot be written.
@@ -89,14 +93,14 @@ def bundle(recording: str, file: str, out: TextIO, *, is_redacted: bool, mapping
     unfinished = path.with_name(path.name + UNFINISHED)
     try:
         try:
-            _write(files, unfinished, mode, _root(path), names, done)
+            _write(files, unfinished, mode, names, done)
             if kept is not None and names is not None:
                 _write_mapping(kept, names)
             with own_disk(path.parent):
                 unfinished.rename(path)
         except BaseException:
             with suppress(OSError):
-                unfinished.unlink()
+                _remove(unfinished)
             raise
     except OwnDiskError as error:
         if is_machine_failure(error):
@@ -114,10 +118,11 @@ def _new_file(text: str, option: str) -> Path:
     return path
 
 
-def _mode(file: str) -> Literal["w:xz", "w:gz"]:
+def _mode(file: str) -> Literal["w:xz", "w:gz"] | None:
+    """Return how to write an archive; None: a folder is wanted."""
     mode = next((mode for end, mode in MODES.items() if file.endswith(end)), None)
-    if mode is None:
-        raise InputError(f"--out {file} should end in .tar.xz or .tar.gz")
+    if mode is None and Path(file).suffix in ARCHIVES:
+        raise InputError(f"--out {file} should end in .tar.xz or .tar.gz, or name a new folder")
     return mode
 
 
@@ -125,6 +130,14 @@ def _root(path: Path) -> str:
     """Return the folder in the archive: the file's name without its ending."""
     end = next(end for end in MODES if path.name.endswith(end))
     return path.name.removesuffix(end) or "recording"
+
+
+def _remove(path: Path) -> None:
+    """Remove what an interrupted run left."""
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
 
 
 def _collected(files: list[BundledFile], done: Bundled) -> Names:
@@ -155,24 +168,59 @@ def _redacted_line(line: bytes, file: BundledFile, names: Names) -> bytes:
 
 
 def _write(
-    files: list[BundledFile], path: Path, mode: Literal["w:xz", "w:gz"], root: str, names: Names | None, done: Bundled
+    files: list[BundledFile], path: Path, mode: Literal["w:xz", "w:gz"] | None, names: Names | None, done: Bundled
 ) -> None:
     with own_disk(path.parent):
-        path.unlink(missing_ok=True)
-        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE))
-    with open_own(path) as raw, tarfile.open(fileobj=raw, mode=mode, format=tarfile.PAX_FORMAT) as tar:
+        _remove(path)
+    with _folder(path) if mode is None else _archive(path, mode) as add:
         for file in files:
             with tempfile.SpooledTemporaryFile(_IN_MEMORY) as content:
                 _fill(content, file, names, done)
-                inside = file.path if names is None else path_of(file.path, names)
-                _add(tar, f"{root}/{inside}", content)
+                add(file.path if names is None else path_of(file.path, names), content)
                 done.files += 1
         if names is not None:
             done.replaced = names.counts()
             done.removed += names.removed
             if not names.clients_keep_hosts:
                 done.notes.append("clients of one host have different addresses, so that client ids sort as before")
-        _add(tar, f"{root}/{MANIFEST}", io.BytesIO(_manifest(done, names)))
+        add(MANIFEST, io.BytesIO(_manifest(done, names)))
+
+
+@contextmanager
+def _folder(path: Path) -> Iterator[Callable[[str, IO[bytes]], None]]:
+    """Make a folder, and give the function that adds a file to it."""
+
+    def add(name: str, content: IO[bytes]) -> None:
+        content.seek(0)
+        with own_disk(path.parent):
+            (path / name).parent.mkdir(parents=True, exist_ok=True)
+            with (path / name).open("xb") as written:
+                shutil.copyfileobj(content, written)
+
+    with own_disk(path.parent):
+        path.mkdir(PRIVATE | stat.S_IXUSR)
+    yield add
+
+
+@contextmanager
+def _archive(path: Path, mode: Literal["w:xz", "w:gz"]) -> Iterator[Callable[[str, IO[bytes]], None]]:
+    """Make an archive of a folder, and give the function that adds a file to it.
+
+    No file has an owner or a time: the same recording gives the same bytes.
+    """
+
+    def add(name: str, content: IO[bytes]) -> None:
+        info = tarfile.TarInfo(f"{root}/{name}")
+        info.size = content.seek(0, io.SEEK_END)
+        info.mode = 0o644
+        content.seek(0)
+        tar.addfile(info, content)
+
+    root = _root(path.with_name(path.name.removesuffix(UNFINISHED)))
+    with own_disk(path.parent):
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE))
+    with open_own(path) as raw, tarfile.open(fileobj=raw, mode=mode, format=tarfile.PAX_FORMAT) as tar:
+        yield add
 
 
 def _fill(content: Any, file: BundledFile, names: Names | None, done: Bundled) -> None:
@@ -188,15 +236,6 @@ def _fill(content: Any, file: BundledFile, names: Names | None, done: Bundled) -
     with closing(zipped) if zipped is not None else nullcontext():
         for line in file.lines(done.removed):
             target.write(without_body(line) if names is None else _redacted_line(line, file, names))
-
-
-def _add(tar: tarfile.TarFile, name: str, content: Any) -> None:
-    """Add a file without an owner and a time: the same recording gives the same bytes."""
-    info = tarfile.TarInfo(name)
-    info.size = content.seek(0, io.SEEK_END)
-    info.mode = 0o644
-    content.seek(0)
-    tar.addfile(info, content)
 
 
 def _manifest(done: Bundled, names: Names | None) -> bytes:
@@ -215,7 +254,7 @@ def _write_mapping(path: Path, names: Names) -> None:
 
 
 def _summary(done: Bundled, path: Path, mapping: Path | None) -> str:
-    size = path.stat().st_size
+    size = sum(each.stat().st_size for each in (path, *path.rglob("*")) if each.is_file())
     lines = [f"{path}: {done.files:,} file{'' if done.files == 1 else 's'} of the recording, {size / 1e6:.1f} MB"]
     if not done.redacted:
         lines.append("names, addresses and keys are as in the recording; --redact replaces them")

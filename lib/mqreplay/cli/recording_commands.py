@@ -131,7 +131,7 @@ def run_import(args: argparse.Namespace) -> None:
 def add_bundle(command: argparse.ArgumentParser) -> None:
     """Add the options of bundle."""
     command.add_argument("recording", metavar="RECORDING", help="folder of a recording")
-    command.add_argument("--out", required=True, metavar="FILE", help="a new file, .tar.xz or .tar.gz")
+    command.add_argument("--out", required=True, metavar="FILE", help="a new file, .tar.xz or .tar.gz, or a new folder")
     command.add_argument("--redact", action="store_true", help="replace names, addresses, tags and keys")
     command.add_argument("--mapping", metavar="FILE", help="new file for the names and their replacements")
     add_json(command, "print what came of it as JSON")

@@ -53,9 +53,6 @@ def _add(name: str, command: argparse.ArgumentParser) -> None:
         command.add_argument("--notify", action="append", default=[], metavar="URL", help=NOTIFY)
         text = "write the figures of the run for Prometheus (node_exporter's textfile collector); it ends in .prom"
         command.add_argument("--metrics", metavar="FILE", help=text)
-    if name == "report":
-        text = "make pages without names too, in report/anonymised of the warehouse: to share them"
-        command.add_argument("--anonymise", action="store_true", help=text)
     text = "read and write the tables by names in this catalog of the Spark session, such as spark_catalog"
     command.add_argument("--catalog", metavar="NAME", help=text)
     add_prefix(command)
@@ -138,7 +135,6 @@ def run(args: argparse.Namespace) -> int:
             catalog=catalog,
             failed=failed,
             measured=_measured(args),
-            anonymise=getattr(args, "anonymise", False),
         )
     if not outcomes and len(failed) == 1:
         raise failed[0].error

@@ -79,16 +79,13 @@ def run(
     catalog: Catalog | None = None,
     failed: list[Failure] | None = None,
     measured: Callable[[list[Sample]], None] | None = None,
-    anonymise: bool = False,
 ) -> list[Outcome]:
     """Run the command ``name`` (of COMMANDS) under the warehouse's lock, on one of ENGINES.
 
     ``recordings`` may be patterns (recordings.py). Return an outcome for each cluster. A recording or cluster that
     fails is appended to ``failed``, and the others go on; without this list its error is raised. With ``catalog``, the
     tables are read and written by their names there. ``measured`` gets the figures of a whole night.
-    ``anonymise``: make pages without names, too.
-    Raises InputError, WarehouseLocked and the other MqreplayErrors;
-    also if no recording can be read.
+    Raises InputError, WarehouseLocked and the other MqreplayErrors; also if no recording can be read.
     """
     command = COMMANDS[name]
     if catalog is not None:
@@ -133,10 +130,7 @@ def run(
         for each in clusters:
             if not failures.has(each):
                 with night.attempt(each):
-                    outcome = night.report(each) if command.reports else night.outcome(each)
-                    if anonymise and command.reports:
-                        outcome.anonymised = night.anonymised_report(each)
-                    outcomes.append(outcome)
+                    outcomes.append(night.report(each) if command.reports else night.outcome(each))
         if command.is_whole:
             night.last_runs.note(dt.datetime.now(dt.UTC), [each.cluster for each in outcomes], failures.found)
         if command.reports:

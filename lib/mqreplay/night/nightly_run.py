@@ -11,7 +11,7 @@ from itertools import chain
 from mqreplay.answers.figures import Sample, night_figures
 from mqreplay.answers.mutes import valid_mutes
 from mqreplay.answers.outcome import Outcome, kept_outcome, outcome_of
-from mqreplay.answers.page_path import anonymised_path, file_name, page_path
+from mqreplay.answers.page_path import file_name, page_path
 from mqreplay.engines.engine import Engine
 from mqreplay.ingest.offset_checkpoint import OffsetCheckpoint
 from mqreplay.ingest.recorded_files import RecordedFiles
@@ -21,10 +21,9 @@ from mqreplay.lake.journal import Journal
 from mqreplay.lake.result_cache import CachedQuery, ResultCache, first_days, kept_days, write_kept
 from mqreplay.lake.row_filter import RowFilter
 from mqreplay.lake.warehouse import Warehouse
-from mqreplay.night.anonymise.warehouse import AnonymisedWarehouse
 from mqreplay.night.failures import Failures
 from mqreplay.night.overview import LastRuns, write_overview
-from mqreplay.night.page import anonymised_data, page_data
+from mqreplay.night.page import page_data
 from mqreplay.night.replay_day import replay_day
 from mqreplay.night.reported import Night, Reported
 from mqreplay.night.retention import first_judged
@@ -223,24 +222,9 @@ class NightlyRun:
         write_kept(kept, state, outcome.as_dict())
         return outcome
 
-    def anonymised_report(self, cluster: str) -> str:
-        """Make the HTML page without names, and return its path."""
-        tables = self._anonymised
-        page = anonymised_path(self.warehouse.root, tables.anonymised(cluster))
-        html = build_report(anonymised_data(tables, cluster, self._since(cluster), self.settings.report.language))
-        files = files_of(page)
-        if files.info(page) is None or files.read(page) != html.encode():
-            write_text(page, html)
-        return page
-
     @cached_property
     def _now(self) -> dt.datetime:
         return dt.datetime.now(dt.UTC)
-
-    @cached_property
-    def _anonymised(self) -> AnonymisedWarehouse:
-        """The tables with replaced names: those of all clusters are read once."""
-        return AnonymisedWarehouse(self.warehouse)
 
     def overview(self) -> None:
         """Make the page of all clusters."""

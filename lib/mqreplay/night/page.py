@@ -11,20 +11,9 @@ from mqreplay.lake.warehouse import Warehouse
 from mqreplay.language.language import ENGLISH
 from mqreplay.moment.instant import Recorded
 from mqreplay.moment.night_states import night_states
-from mqreplay.night.anonymise.warehouse import AnonymisedWarehouse
 from mqreplay.report.collect import collect
 from mqreplay.report.data import ReportData
 from mqreplay.report.pictures.night import recorded_nights
-
-
-def anonymised_data(
-    tables: AnonymisedWarehouse, cluster: str, since: dt.date | None = None, lang: str = ENGLISH
-) -> ReportData:
-    """Read what the page of a cluster needs, with replaced names. ``cluster`` is the real name.
-
-    It does not say what is muted: who did it, and why, are words of people.
-    """
-    return replace(page_data(tables, tables.anonymised(cluster), since, lang), is_anonymised=True)
 
 
 def page_data(

@@ -50,8 +50,7 @@ class ReportData:
     brokers and topics, ``commands`` has those of mqreplay that concern a finding, by its id. ``of_cluster`` is
     the option of commands that names the cluster, where the warehouse has several. ``known_issues`` are rows of
     gold.known_issue; ``mutes`` says of findings that are muted until when and why, by id. ``lang`` is the language of
-    the page, one of LANGUAGES: pictures, parts, states and texts of evidence are made in it. ``is_anonymised``: names
-    are replaced, and the page says so.
+    the page, one of LANGUAGES: pictures, parts, states and texts of evidence are made in it.
     """
 
     cluster: str
@@ -76,7 +75,6 @@ class ReportData:
     quarantine: Listing = field(default_factory=Listing)
     expectations: list[Row] = field(default_factory=list)
     files: list[Row] = field(default_factory=list)
-    is_anonymised: bool = False
 
 
 class Place(NamedTuple):

@@ -65,10 +65,6 @@ def print_outcome(outcomes: list[Outcome], step: str, warehouse: str, words: Lan
             _print_expectations(console, outcome, where, words)
         if outcome.report:
             console.print(Text(words.filled("Report: {path}", path=printable(outcome.report))), soft_wrap=True)
-    for outcome in outcomes:
-        if outcome.anonymised:
-            place = words.filled("Without names: {path}", path=printable(outcome.anonymised))
-            console.print(Text(place), soft_wrap=True)
     first = next((str(f["finding_id"])[:8] for o in outcomes for f in o.findings), None)
     if first and step != "ingest":
         command = command_text(f"mqreplay explain {printable(first)} --warehouse {where}")
