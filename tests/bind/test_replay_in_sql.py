@@ -155,6 +155,7 @@ def test_allocation_leaves_out_what_the_kernel_leaves_undetermined(degraded: Any
     assert Counter(others["judgement"]) == {"undetermined": 127}
 
 
+@pytest.mark.long
 def test_pull_route_leaves_out_what_the_client_may_not_have_known(degraded: Any) -> None:
     root, silver = degraded
     starts = {CUT: CUT}
@@ -171,6 +172,7 @@ def test_pull_route_leaves_out_what_the_client_may_not_have_known(degraded: Any)
     assert without_route["reason"].str.ends_with("the client's route was not recorded").all()
 
 
+@pytest.mark.long
 def test_suggestion_leaves_out_what_the_bounds_leave_open(degraded: Any) -> None:
     root, silver = degraded
     kernel = slave_suggestion(

@@ -19,7 +19,7 @@ import pytest
 from engines.engine_tasks import fail_on_three, kill_itself, kinds_of_errors, late_square
 from mqreplay.decode.logs.log_line import UnusableLine
 from mqreplay.engines import spark_passes
-from mqreplay.engines.local import LocalEngine
+from mqreplay.engines.local import FEW_BYTES, LocalEngine
 from mqreplay.engines.spark import SMALL_BYTES, SparkEngine
 from mqreplay.lake.delta_table import UnreadableLog
 from mqreplay.lake.table_versions import DamagedTable
@@ -127,6 +127,17 @@ def test_one_process_is_that_of_the_caller(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+def test_little_is_read_without_other_processes_unless_they_are_asked_for(tmp_path: Path, pool: LocalEngine) -> None:
+    with LocalEngine(tmp_path) as engine:
+        for size, is_here in ((FEW_BYTES, True), (FEW_BYTES + 1, len(os.sched_getaffinity(0)) == 1)):
+            engine.expect(size)
+            [(_, process)] = engine.map(late_square, [7], 1)
+            assert (process == os.getpid()) is is_here
+    pool.expect(1)
+    [(_, process)] = pool.map(late_square, [7], 1)
+    assert process != os.getpid()
+
+
 @pytest.mark.parametrize(
     "error",
     [
@@ -179,7 +190,7 @@ def test_a_killed_task_ends_the_map_and_has_a_name(tmp_path: Path) -> None:
 WAITING = """
 import sys
 from pathlib import Path
-from mqreplay.engines.local import LocalEngine
+from mqreplay.engines.local import FEW_BYTES, LocalEngine
 from engines.engine_tasks import wait_for_ever
 with LocalEngine(Path(sys.argv[1]), processes=2) as engine:
     list(engine.map(wait_for_ever, [0, 1], sys.argv[2]))

@@ -29,13 +29,21 @@ from mqreplay.lake.row_filter import Days
 from mqreplay.lake.storage import Storage, storage, use_storage
 from mqreplay.lake.warehouse import Warehouse
 
+# With less, the processes take more time to start than they save.
+FEW_BYTES = 4_000_000  # of recordings, as they are in their files
+FEW_ROWS = 60_000
+
 
 class LocalEngine:
     """A pool of processes. Leave its ``with`` block to close it."""
 
     def __init__(self, folder: Path, processes: int = 0) -> None:
-        """Take ``processes`` (0: one per core; 1: this process) and ``folder``, for the shared context of a map."""
+        """Take ``processes`` and ``folder``, for the shared context of a map.
+
+        0: one per core, but this process where there is little to do; 1: this process.
+        """
         self._folder = folder
+        self._may_stay, self._is_small = not processes, False
         self._processes = processes or len(os.sched_getaffinity(0))
         if self._processes > 1:
             _start_tracker()
@@ -60,7 +68,7 @@ class LocalEngine:
         self, function: Callable[[Item, Context], Result], items: Sequence[Item], context: Context
     ) -> Iterator[Result]:
         """As Engine.map."""
-        if self._pool is None:
+        if self._pool is None or self._is_small:
             return iter([function(item, context) for item in items])
         shared = self._folder / f"{uuid.uuid4()}.pickle"
         shared.write_bytes(packed((function, context, storage())))
@@ -74,7 +82,9 @@ class LocalEngine:
 
     def pass_runner(self, warehouse: Warehouse, cluster: str, day: dt.date, days: Mapping[str, Days]) -> FilePassRunner:
         """As Engine.pass_runner."""
-        return FilePassRunner(self, file_rows(warehouse, cluster, days), GoldTarget(warehouse, cluster))
+        source = file_rows(warehouse, cluster, days)
+        self._is_small = self._may_stay and sum(files.rows for files in source.files.values()) <= FEW_ROWS
+        return FilePassRunner(self, source, GoldTarget(warehouse, cluster))
 
     def _count(self, _: Any) -> None:
         with self._lock:
@@ -85,7 +95,8 @@ class LocalEngine:
         return FileDecoderRunner(self, warehouse, cluster)
 
     def expect(self, size: int) -> None:
-        """As Engine.expect: it changes nothing."""
+        """As Engine.expect: little is read in this process."""
+        self._is_small = self._may_stay and size <= FEW_BYTES
 
     def progress(self) -> str:
         """As Engine.progress."""

@@ -10,6 +10,7 @@ import os
 import re
 import zlib
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 
 import polars as pl
 
@@ -44,8 +45,11 @@ def check_files(location: str, listed: pl.DataFrame, *, checksums: bool = True) 
     if is_remote(location):
         return
     files = listed.select("path", "size_bytes").rows()
-    with permitted(location), ThreadPoolExecutor(THREADS) as pool:
-        troubles = pool.map(lambda file: _trouble(location, file[0], file[1], checksums), files)
+    # One is checked before threads have started.
+    starts = ThreadPoolExecutor(THREADS) if len(files) > 1 else nullcontext()
+    with permitted(location), starts as pool:
+        run = map if pool is None else pool.map
+        troubles = run(lambda file: _trouble(location, file[0], file[1], checksums), files)
         if reason := next(filter(None, troubles), None):
             raise damaged_table(location, reason, is_seen=not reason.endswith(WRONG))
 

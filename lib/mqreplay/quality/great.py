@@ -54,17 +54,18 @@ class Great:
 
     def keep(self, table: str, results: list[ExpectationValidationResult]) -> None:
         """Keep the results of a table as plain values, without values that differ between runs."""
-        self.results[table] = [_plain(result.to_json_dict()) for result in results]
+        self.results[table] = [_plain(result) for result in results]
 
 
-def _plain(result: dict[str, Any]) -> dict[str, Any]:
-    config = result["expectation_config"]
-    kwargs = {name: value for name, value in config["kwargs"].items() if name != "batch_id"}
+def _plain(result: ExpectationValidationResult) -> dict[str, Any]:
+    config = result.expectation_config
+    assert config is not None
+    kwargs = {name: value for name, value in config.kwargs.items() if name != "batch_id"}
     # Tracebacks name folders of the machine; gold.validation_result has the error message.
     return {
-        "success": result["success"],
-        "expectation_config": {"type": config["type"], "kwargs": kwargs},
-        "result": result["result"],
+        "success": result.success,
+        "expectation_config": {"type": config.type, "kwargs": kwargs},
+        "result": result.to_json_dict()["result"] if result.result else {},
     }
 
 

@@ -54,8 +54,12 @@ def validate(
         for name in names:
             contract = warehouse.contracts[name]
             counts[name] = counts.get(name, 0) + _size(tables, contract, scope)
-            make_views(tables, contract, _days(contract, scope), _before(tables, contract, scope))
-            judged = judge(great, tables, contract, evidence.parameters(counts))
+            before = _before(tables, contract, scope)
+            is_empty = before is None and not tables.has_files(name, _days(contract, scope))
+            parameters = evidence.parameters(counts)
+            if not is_empty or not is_counted(contract, parameters):
+                make_views(tables, contract, _days(contract, scope), before)
+            judged = judge(great, tables, contract, parameters, is_empty=is_empty)
             found += [row_of(cluster, scope, contract, rule, result) for rule, result in judged]
             judged_one(name)
     write_text(joined(results_dir, f"{scope.title}.json"), json_text(great.results, 1, str))
@@ -68,6 +72,8 @@ def _days(contract: Contract, scope: Scope) -> Days:
 
 def _size(tables: Tables, contract: Contract, scope: Scope) -> int:
     """Return the number of rows of the table in the scope; records, if a line of a file gives many rows."""
+    if not tables.has_files(contract.name, _days(contract, scope)):
+        return 0
     column = "record_id" if contract.name in COUNTED_BY_RECORD else None
     return tables.count(tables.rows(contract.name, [column or "cluster"], _days(contract, scope)), column)
 
@@ -80,12 +86,15 @@ def _before(tables: Tables, contract: Contract, scope: Scope) -> str | None:
 
 
 def judge(
-    great: Great, tables: Tables, contract: Contract, parameters: dict[str, Any]
+    great: Great, tables: Tables, contract: Contract, parameters: dict[str, Any], *, is_empty: bool = False
 ) -> list[tuple[Rule, ExpectationValidationResult]]:
-    """Return the table's rules in the contract's order, each with its result."""
+    """Return the table's rules in the contract's order, each with its result.
+
+    ``is_empty``: the view has no row. It need not exist if all rules are counted.
+    """
     asked = dict(enumerate(rules(contract)))
     expectations = {number: rule.expectation(number, parameters) for number, rule in asked.items()}
-    held = held_rules(tables, contract, asked, parameters)
+    held = held_rules(tables, contract, asked, parameters, is_empty=is_empty)
     results = {number: _held(expectations[number]) for number in held}
     others = {number: rule for number, rule in asked.items() if number not in held}
     if others:
@@ -94,12 +103,22 @@ def judge(
     return [(rule, results[number]) for number, rule in asked.items()]
 
 
-def held_rules(tables: Tables, contract: Contract, asked: Mapping[int, Rule], parameters: dict[str, Any]) -> set[int]:
-    """Return the numbers of the rules that no row of the table's view violates, as far as one query proves it."""
+def is_counted(contract: Contract, parameters: dict[str, Any]) -> bool:
+    """Return whether a count of rows may prove each rule."""
+    return all(rule.suspects(parameters) is not None for rule in rules(contract))
+
+
+def held_rules(
+    tables: Tables, contract: Contract, asked: Mapping[int, Rule], parameters: dict[str, Any], *, is_empty: bool = False
+) -> set[int]:
+    """Return the numbers of the rules that no row of the table's view violates, as far as one query proves it.
+
+    An empty view proves all rules that a count can prove.
+    """
     suspects = {number: rule.suspects(parameters) for number, rule in asked.items()}
     counted = {number: count for number, count in suspects.items() if count is not None}
-    if not counted:
-        return set()
+    if not counted or is_empty:
+        return set(counted)
     try:
         (counts,) = tables.run(f"SELECT {', '.join(counted.values())} FROM {view_names(contract)[0]}")
     except duckdb.Error:  # Great Expectations says which rule cannot be evaluated

@@ -58,6 +58,10 @@ class Tables(Database):
         counted = "count(*)" if column is None else f"count(DISTINCT {quoted(column)})"
         return int(self.run(f"SELECT {counted} FROM ({query})")[0][0])
 
+    def has_files(self, name: str, days: Days = EVERY) -> bool:
+        """Return whether a file may hold rows of the cluster on some days, or rows that lack them."""
+        return bool(self._warehouse.files(name, days.of_cluster(self._cluster)).files)
+
     def count_outside(self, name: str, days: Collection[dt.date]) -> int:
         """Return the number of the cluster's rows on other days than these."""
         counts = self._warehouse.day_counts(name, self._cluster)
