@@ -190,7 +190,7 @@ def test_a_killed_task_ends_the_map_and_has_a_name(tmp_path: Path) -> None:
 WAITING = """
 import sys
 from pathlib import Path
-from mqreplay.engines.local import FEW_BYTES, LocalEngine
+from mqreplay.engines.local import LocalEngine
 from engines.engine_tasks import wait_for_ever
 with LocalEngine(Path(sys.argv[1]), processes=2) as engine:
     list(engine.map(wait_for_ever, [0, 1], sys.argv[2]))
