@@ -27,6 +27,7 @@ PAGES = (
     "README.md",
     "README.zh.md",
     "docs/tutorial.md",
+    "docs/tasks.md",
     "docs/operations.md",
     "docs/metrics.md",
     "docs/troubleshooting.md",
@@ -104,7 +105,7 @@ def test_command_runs(page: str, command: str, folder: Path, monkeypatch: pytest
     monkeypatch.setenv("NO_COLOR", "1")
     if TWO_NIGHTS in command:
         two_nights(folder)
-    is_here = command.startswith("mqreplay ") and command != commands(page)[0]
+    is_here = command.startswith("mqreplay ") and (command != commands(page)[0] or page == "docs/tasks.md")
     done = run_here(command, folder) if is_here else run(command, folder)
     # A broker of the sample may not be restarted.
     assert done.returncode == int("--fail-on" in command or command.startswith("mqreplay ready")), done.stderr
@@ -146,6 +147,15 @@ def test_a_night_is_shared_as_the_page_says(folder: Path) -> None:
 
 def test_each_page_has_commands() -> None:
     assert [page for page in PAGES if not commands(page)] == []
+
+
+def test_each_task_has_at_most_two_commands() -> None:
+    text = (ROOT / "docs" / "tasks.md").read_text(encoding="utf-8")
+    tasks = re.split(r"^## ", text, flags=re.MULTILINE)[1:]
+    assert len(tasks) == 10
+    assert [task for task in tasks if not 1 <= len(re.findall(r"^ {4}\w", task, re.MULTILINE)) <= 2] == []
+    pictures = re.findall(r"\((tasks/\w+\.svg)\)", text)
+    assert sorted(pictures) == sorted(f"tasks/{path.name}" for path in (ROOT / "docs" / "tasks").iterdir())
 
 
 def test_the_tutorial_answers_nine_questions() -> None:

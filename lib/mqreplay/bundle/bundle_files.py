@@ -18,7 +18,7 @@ from mqreplay.machine.local_files import escaped, open_regular, trouble_of
 from mqreplay.words.errors import InputError
 
 LEFT_OUT: Final = {
-    "pcap": "packet captures, which hold the bodies of messages (run mqreplay unpack on them before)",
+    "pcap": "packet captures, which hold the bodies of messages (run mqreplay import on them before)",
     "log": "log files, which nightly does not read (run mqreplay import on them before)",
     CHECKSUMS: "the list SHA256SUMS, which names other files (run sha256sum -c before)",
 }
