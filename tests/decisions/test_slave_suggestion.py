@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from mqreplay.core import slave_suggestion as law
 from mqreplay.core.pull_answer import suggest_which_broker_id
-from mqreplay.decisions.slave_suggestion import COLUMNS, slave_suggestion
+from mqreplay.decisions.slave_suggestion import COLUMNS, slave_suggestions
 from mqreplay.lake.contract import arrow_schema, load_contracts
 from silver_moments import at
 from silver_rows import rows
@@ -73,7 +73,7 @@ KEEPING_UP, BEHIND = [(20, 600), (30, 700)], [(20, 2000), (30, 2100)]
 
 def suggested(pulls=({},), brokers=({},), groups=({},), polls=KEEPING_UP, consumed=(), skewed=(), slack_ms=0):
     ends = [{"ts": at(s), "commit_log_max_offset": end} for s, end in polls]
-    frame = slave_suggestion(
+    frame = slave_suggestions(
         rows("silver.pull", PULL, pulls),
         rows("silver.consume", {"client_id": "c", "consumer_group": "g", "ts": at(0)}, consumed),
         rows("silver.produce", {}, []),
@@ -240,7 +240,7 @@ def test_columns_and_types_are_the_contracts():
     schema = pl.DataFrame(pl.from_arrow(arrow_schema((c.name, c.type) for c in columns).empty_table())).schema
 
     def frame(*listed):
-        return slave_suggestion(
+        return slave_suggestions(
             rows("silver.pull", PULL, listed),
             rows("silver.consume", {}, []),
             rows("silver.produce", {}, []),
@@ -286,9 +286,9 @@ def test_result_does_not_depend_on_shards_and_follows_the_law(pulls, version, en
     group = rows("silver.subscription_group", GROUP, [{"which_broker_when_consume_slowly": slowly}])
     polls = [{"ts": at(s), "commit_log_max_offset": end} for s, end in ((20, 700), (30, 900))]
     runtime = rows("silver.broker_runtime", {"broker_name": "b", "broker_id": 0}, polls)
-    whole = slave_suggestion(pull, consume, produce, broker, group, runtime, 0, ["skewed"]).sort("record_id")
+    whole = slave_suggestions(pull, consume, produce, broker, group, runtime, 0, ["skewed"]).sort("record_id")
     shards = [pull.filter(pl.col("queue_id") % 4 == n) for n in range(4)]
-    parts = [slave_suggestion(s, consume, produce, broker, group, runtime, 0, ["skewed"]) for s in reversed(shards)]
+    parts = [slave_suggestions(s, consume, produce, broker, group, runtime, 0, ["skewed"]) for s in reversed(shards)]
     assert pl.concat(parts).sort("record_id").equals(whole)
     since_5 = version == "5.3.3"
     for row in whole.rows(named=True):

@@ -2,28 +2,36 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
+import pyarrow as pa
 import pytest
 from chispa import assert_df_equality
 from pyspark.sql import functions
+from pyspark.sql.pandas.types import from_arrow_schema
 
 from mqreplay.decisions.allocation import VERDICT
 from mqreplay.decisions.offset_commit import compare_and_increase
 from mqreplay.engines.shards import deal
 from mqreplay.engines.spark_passes import SparkPassRunner
-from mqreplay.engines.spark_row_functions import with_computed
+from mqreplay.engines.spark_row_functions import with_answers, with_computed
 from mqreplay.engines.spark_tables import SparkTables
+from mqreplay.engines.spark_task import SparkTask
+from mqreplay.evidence.brokers.routes import ADDRESSES
+from mqreplay.evidence.members.client_memory import UNKNOWN_SUGGESTION
 from mqreplay.lake.buckets import BUCKETS
 from mqreplay.lake.row_filter import Days
+from mqreplay.lake.storage import storage
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.replay.commit_pass import IN_MEMORY, RULE
 from mqreplay.replay.group_pass import REBALANCES, VERDICTS, rebalance_verdicts
+from mqreplay.replay.queue_pass import QUEUE_PASS
+from mqreplay.replay.queue_tables import SILVER
 from mqreplay.settings.sections import StrategySettings
 from silver_moments import BEGAN, at
 from silver_rows import rows
@@ -143,3 +151,66 @@ def test_the_offset_before_is_of_a_window_and_the_rule_a_pandas_udf(
     assert "compare_and_increase(" in plan
     assert "| `compare_and_increase` | pandas UDF |" in PAGE.read_text(encoding="utf-8")
     assert plan.index("ArrowEvalPython") < plan.index("Window") < plan.index("Scan")  # what runs first is below
+
+
+@dataclass(frozen=True)
+class PullInput:
+    """The part of the input of QUEUE_PASS of which the settings of its rules are made."""
+
+    route_changes: pl.DataFrame
+
+
+ROUTES = pl.DataFrame(
+    [(0, [{"key": 0, "value": "m:1"}, {"key": 1, "value": "s:1"}], None), (1, [{"key": 2, "value": "s:1"}], None)],
+    schema={"route_id": pl.Int64, "broker_addrs": ADDRESSES, "before": ADDRESSES},
+    orient="row",
+)
+# Every value that an input of a rule may have, as columns.
+CASES: dict[str, tuple[tuple[Any, ...], ...]] = {
+    "recalculate_pull_from_which_node": (
+        (0, 1, None),
+        (0, 1, None, UNKNOWN_SUGGESTION),
+        (0, 1, None),
+        (True, False),
+        ("s:1", None),
+    ),
+    "slave_suggestion": ((1000, None), (40, -9, None), ([], [-91, -90, 399], [400, 401], [9, 402, 500])),
+}
+
+
+@pytest.mark.usefixtures("kind")
+@pytest.mark.parametrize("name", CASES)
+def test_cases_get_the_answers_of_the_local_engine(spark: Any, name: str) -> None:
+    (rule,) = (rule for rule in QUEUE_PASS.rules if rule.name == name)
+    cases = pl.DataFrame(list(product(*CASES[name])), schema=pl.Schema(rule.reads), orient="row")
+    inputs = PullInput(ROUTES)
+    asked = cases.select(pl.int_range(pl.len()).alias("number"), pl.struct(pl.all()).alias(name)).to_arrow()
+    field = pa.field(name, pa.struct(list(rule.reads)))
+    frame = spark.createDataFrame(
+        [*asked.to_pylist(), {"number": -1, name: None}],  # a row that is no case
+        from_arrow_schema(pa.schema([pa.field("number", pa.int64()), field])),
+    )
+    answers = with_answers(frame, [rule], inputs)
+    expected = rule.function(cases, rule.settings(inputs)).rows(named=True)
+    assert len({str(row) for row in expected}) > 2
+    listed = [(number, *row.values()) for number, row in enumerate(expected)]
+    listed.append((-1, *[None] * len(rule.gives)))
+    flat = answers.select("number", f"{name}.*")
+    assert_df_equality(flat, spark.createDataFrame(listed, flat.schema), ignore_row_order=True)
+
+
+def test_the_rules_of_pulls_are_udfs_between_the_halves_of_the_pass(spark: Any, tmp_path: Path, capsys: Any) -> None:
+    made = Warehouse(str(tmp_path / "warehouse"))
+    pull = {"day": DAY, "request_ts": at(0), "consumer_group": "g", "topic": "T", "broker_name": "b", "client_id": "c1"}
+    pulls = rows("silver.pull", pull | {"queue_id": 0, "queue_offset": 0}, [{}])
+    made.replace_rows("silver.pull", pulls.with_columns(cluster=pl.lit(CLUSTER)), None)
+    runner = SparkPassRunner(SparkTables(spark, made), CLUSTER, DAY, {"silver.pull": Days()})
+    task = SparkTask(QUEUE_PASS, PullInput(ROUTES), {}, {}, storage())
+    shards = deal(np.ones(BUCKETS, np.int64), BUCKETS // 4)
+    plan = explained(runner._made(QUEUE_PASS, task, [SILVER["pull"]], shards), capsys)
+    details = plan[plan.index("(1) Scan") :]  # what runs first is first
+    udfs = [f"{rule.name}({rule.name}#" for rule in QUEUE_PASS.rules]
+    places = [details.index(part) for part in ("judge_queues(", *udfs, "judge_pulls(")]
+    assert places == sorted(places)
+    page = PAGE.read_text(encoding="utf-8")
+    assert [rule.name for rule in QUEUE_PASS.rules if f"| `{rule.name}` | Arrow UDF | cases of" not in page] == []

@@ -1,20 +1,24 @@
-"""A pass that both engines run: it counts the pulls of queues. Workers import it by name."""
+"""A pass in two halves that both engines run: it counts the pulls of queues. Workers import it by name."""
 
 from __future__ import annotations
 
 import datetime as dt
 import os
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import polars as pl
+import pyarrow as pa
 
-from mqreplay.engines.passes import GoldRows, Pass, PassTable
+from mqreplay.engines.passes import Asked, CaseRule, GoldRows, Pass, PassTable
 from mqreplay.engines.rows import CountedRows
 from mqreplay.engines.shards import Shard
+from mqreplay.evidence.arrays.distinct import distinct_cases
 from mqreplay.lake.row_filter import Days
 from mqreplay.replay.queue_tables import PULL_ROUTES, QUEUE_BUCKET
 
 DAY = dt.date(2026, 11, 21)
+COUNTS = pa.schema({"pulls": pa.int64()})
 QUEUE_COLUMNS = ["broker_name", "topic", "queue_id"]
 
 
@@ -28,17 +32,35 @@ class Counted:
     tasks: pl.DataFrame
 
 
-def count_pulls(source: CountedRows, shard: Shard, factor: int, gold: GoldRows) -> Counted:
-    """Count the pulls by queue, times the factor, and add a row of gold.queue_progress for each."""
+def count_pulls(source: CountedRows, shard: Shard, factor: int, gold: GoldRows) -> Asked:
+    """Count the pulls by queue. The cases are the distinct counts."""
     of_day = Days(DAY, DAY)
     pulls = source.read("silver.pull", of_day, pl.lit(True), shard)
-    queues = pulls.group_by(QUEUE_COLUMNS).agg(pl.len().cast(pl.Int64).alias("pulls") * factor)
+    queues = pulls.group_by(QUEUE_COLUMNS).agg(pl.len().cast(pl.Int64).alias("pulls"))
     before = source.read("gold.pull_route", Days(last=DAY - dt.timedelta(days=1)), pl.lit(True), shard)
     stats = source.read("silver.topic_stats", of_day, pl.lit(True))
     tasks = pl.DataFrame({"process": [os.getpid()], "queues": [len(queues)], "stats": [len(stats)]})
-    gold.add("gold.queue_progress", progress(queues))
     columns = pl.DataFrame({"name": pulls.columns})
-    return Counted(queues, columns, before.select(QUEUE_COLUMNS), tasks)
+    cases, case_of = distinct_cases(queues.select("pulls"))
+    numbered = queues.drop("pulls").with_columns(case=pl.Series(case_of))
+    return Asked([cases], Counted(numbered, columns, before.select(QUEUE_COLUMNS), tasks))
+
+
+def times(cases: pl.DataFrame, factor: int) -> pl.DataFrame:
+    """Return the numbers of pulls times the factor."""
+    return cases.select(pl.col("pulls") * factor)
+
+
+def same_factor(factor: int) -> int:
+    """Return the input of the pass: the setting of the rule."""
+    return factor
+
+
+def finish_count(counted: Counted, answers: Sequence[pl.DataFrame], factor: int, gold: GoldRows) -> Counted:
+    """Return the pulls times the factor, and add a row of gold.queue_progress for each queue."""
+    queues = counted.queues.hstack(answers[0][counted.queues["case"]]).drop("case")
+    gold.add("gold.queue_progress", progress(queues))
+    return replace(counted, queues=queues)
 
 
 def progress(queues: pl.DataFrame) -> pl.DataFrame:
@@ -62,4 +84,6 @@ COUNT_PASS = Pass(
     count_pulls,
     (PassTable("silver.pull", QUEUE_BUCKET, unread=("remark", "error")), PULL_ROUTES, PassTable("silver.topic_stats")),
     ("gold.queue_progress",),
+    (CaseRule(times, same_factor, COUNTS, COUNTS),),
+    finish_count,
 )

@@ -43,11 +43,7 @@ ON_ARRAYS: Final[Mapping[str, Arrays]] = {
         ),
         Arrays("gold.flow_control", "tests/decisions/test_flow_control.py"),
     ),
-    "pull_node:recalculate_pull_from_which_node": Arrays("gold.pull_route", "tests/decisions/test_pull_route.py"),
     "pull_node:PullFromWhichNodeTable.update_pull_from_which_node": Arrays(
-        "gold.pull_route", "tests/decisions/test_pull_route.py"
-    ),
-    "pull_node:PullFromWhichNodeTable.recalculate_pull_from_which_node": Arrays(
         "gold.pull_route", "tests/decisions/test_pull_route.py"
     ),
     "rebalance_lock_manager:is_lock_all_expired": Arrays(
@@ -87,7 +83,6 @@ ON_ARRAYS: Final[Mapping[str, Arrays]] = {
     "slave_suggestion:check_in_disk_by_commit_offset": Arrays(
         "gold.pull_batch", "tests/decisions/test_slave_suggestion.py"
     ),
-    "slave_suggestion:slave_suggestion": Arrays("gold.slave_suggestion", "tests/decisions/test_slave_suggestion.py"),
 }
 
 STORE: Final = "needs the broker's commit log and consume queues, which no recording holds; its parts judge"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from mqreplay.engines.passes import Pass, PassTable
+from mqreplay.engines.passes import CaseRule, Pass, PassTable
 from mqreplay.engines.spark_tables import FEW_ROWS
 from mqreplay.replay.plan import PASSES
 
@@ -18,7 +18,9 @@ the job by the pass, the cluster and the day.
 
 A job scans Delta tables and deals the rows to tasks by their key. Rules that need one row, and the row before it, are
 UDFs: they run before the rows are dealt. `mapInArrow` then judges the rows of a task with the function of the pass.
-The plan shows the names of both. They call RocketMQ's laws in `mqreplay.core`, as the local engine does.
+Rules that need more rows of a queue are UDFs over cases: the first half of a pass finds the distinct inputs of a task,
+the UDF answers them, and the second half judges the rows by the answers. The plan shows all names. The functions call
+RocketMQ's laws in `mqreplay.core`, as the local engine does.
 
 `delta-spark` writes the gold tables. What a pass makes of up to {FEW_ROWS:,} rows the driver commits by itself,
 unless the tables are in a catalog.
@@ -49,6 +51,12 @@ def _udf(table: PassTable) -> str:
     return f"| {' | '.join(cells)} |\n"
 
 
+def _case_udf(step: Pass[object, object], rule: CaseRule[object, object]) -> str:
+    what = (rule.function.__doc__ or "").splitlines()[0].removeprefix("Return ")
+    cases = f"cases of `{step.name}`: {_listed(rule.reads.names)}"
+    return f"| {' | '.join((f'`{rule.name}`', 'Arrow UDF', cases, '', _listed(rule.gives.names), what))} |\n"
+
+
 def _pass(step: Pass[object, object]) -> str:
     keyed: dict[str, list[str]] = {}
     for table in step.tables:
@@ -58,7 +66,8 @@ def _pass(step: Pass[object, object]) -> str:
     rest = _listed(table.name for table in step.tables if table.key is None)
     if not step.is_dealt:
         dealt, rest = f"{rest}, by file", ""
-    return f"| `{step.name}` | {dealt} | {rest} | {_listed(step.gold)} |\n"
+    names = f"`{step.name}`" if step.finish is None else f"`{step.name}`, `{step.finish.__name__}`"
+    return f"| {names} | {dealt} | {rest} | {_listed(step.gold)} |\n"
 
 
 def _listed(names: Iterable[str]) -> str:
@@ -68,7 +77,8 @@ def _listed(names: Iterable[str]) -> str:
 def main() -> None:
     """Print the page."""
     functions = [table for step in PASSES for table in step.tables if table.function is not None]
-    print(HEAD + "".join(map(_udf, functions)) + PASSES_HEAD + "".join(map(_pass, PASSES)), end="")
+    over_cases = [_case_udf(step, rule) for step in PASSES for rule in step.rules]
+    print(HEAD + "".join([*map(_udf, functions), *over_cases]) + PASSES_HEAD + "".join(map(_pass, PASSES)), end="")
 
 
 if __name__ == "__main__":

@@ -12,25 +12,41 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import polars as pl
+import pyarrow as pa
 
+from mqreplay.core import pull_node
 from mqreplay.core.pull_node import MASTER_ID, find_broker_address_in_subscribe
 from mqreplay.core.version import CLIENT_4
 from mqreplay.decisions.decision import QUEUE_WORDS, VERDICT_WORDS, Decision
 from mqreplay.decisions.verdict import doubted
 from mqreplay.decode.recording.advice import Need
-from mqreplay.evidence.arrays.distinct import distinct_rows
-from mqreplay.evidence.frames import columns, ms
-from mqreplay.evidence.members.client_memory import with_memory
+from mqreplay.evidence.arrays.distinct import distinct_cases
+from mqreplay.evidence.frames import ms
+from mqreplay.evidence.members.client_memory import UNKNOWN_SUGGESTION, with_memory
 
 NEEDED = (
     *("day", "client_id", "consumer_group", "topic", "broker_name", "queue_id", "broker_id", "record_id"),
     *("request_ts", "response_ts", "opaque", "suggest_which_broker_id", "error", "broker_addr"),
 )
-CASE = ("actual_broker_id", "pull_from_which_node", "route_id", "is_fresh", "broker_addr")
-JUDGED: dict[str, pl.DataType] = {
-    "route_broker_ids": pl.List(pl.Int64),
-    **columns("expected_broker_id", "cause", "judgement", "reason"),
-}
+ROUTE_CASE: Final = pa.schema(
+    {
+        "actual_broker_id": pa.int64(),
+        "suggestion": pa.int64(),  # see with_memory
+        "route_id": pa.int64(),
+        "is_fresh": pa.bool_(),
+        "broker_addr": pa.string(),
+    }
+)
+ROUTE_ANSWER: Final = pa.schema(
+    {
+        "pull_from_which_node": pa.int64(),
+        "route_broker_ids": pa.list_(pa.field("element", pa.int64())),
+        "expected_broker_id": pa.int64(),
+        "cause": pa.string(),
+        "judgement": pa.string(),
+        "reason": pa.string(),
+    }
+)
 FIXED_PULLS = 2  # pulls of one client and queue that ask one id against the rule
 COLUMNS = (
     *("day", "consumer_group", "topic", "broker_name", "queue_id", "client_id", "request_ts", "pull_from_which_node"),
@@ -47,7 +63,7 @@ class Route(NamedTuple):
 
 
 class Judged(NamedTuple):
-    """The verdict on one case; its fields are JUDGED's columns."""
+    """The verdict on one case; its fields are columns of ROUTE_ANSWER."""
 
     route_broker_ids: Sequence[int] | None
     expected_broker_id: int | None
@@ -68,14 +84,42 @@ def pull_route(
     ``changes``, ``new_clients`` and ``starts`` are those of with_memory; ``route_slack_ms`` is how long after a name
     server's answer the client may still use the route that it had before.
     """
+    asked, cases = route_cases(pull, changes, new_clients, starts, route_slack_ms)
+    return judged_routes(asked, recalculate_pull_from_which_node(cases, routes_by_id(changes)))
+
+
+def route_cases(
+    pull: pl.DataFrame,
+    changes: pl.DataFrame,
+    new_clients: pl.DataFrame,
+    starts: Mapping[dt.datetime, dt.datetime],
+    route_slack_ms: int,
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Return the pulls for `judged_routes`, and the distinct cases of ROUTE_CASE that they are. As `pull_route`."""
     known = with_memory(pull.select(NEEDED), changes, new_clients, starts).rename({"broker_id": "actual_broker_id"})
     age_ms = ms("request_ts") - ms("since")
     asked = known.with_columns(
         (age_ms < route_slack_ms).fill_null(value=False).alias("is_fresh"),
         (pl.col("actual_broker_id") != MASTER_ID).alias("from_slave"),
     )
-    judged = pl.concat([asked, _judged(asked, changes)], how="horizontal")
-    return _without_fixed(judged).select(COLUMNS)
+    cases, case_of = distinct_cases(asked.select(ROUTE_CASE.names))
+    answered = set(ROUTE_ANSWER.names)
+    return asked.select(*[name for name in COLUMNS if name not in answered], pl.Series("case", case_of)), cases
+
+
+def judged_routes(asked: pl.DataFrame, answers: pl.DataFrame) -> pl.DataFrame:
+    """Return gold.pull_route of the pulls of `route_cases`; ``answers`` are the rule's to its cases, in order."""
+    return _without_fixed(asked.hstack(answers[asked["case"]])).select(COLUMNS)
+
+
+def recalculate_pull_from_which_node(cases: pl.DataFrame, routes: Mapping[int, Route]) -> pl.DataFrame:
+    """Return the broker that PullAPIWrapper and MQClientInstance ask in each case, and the verdict, as ROUTE_ANSWER."""
+    answers = []
+    for actual, suggestion, route_id, is_fresh, address in cases.select(ROUTE_CASE.names).iter_rows():
+        is_known = suggestion != UNKNOWN_SUGGESTION
+        node = pull_node.recalculate_pull_from_which_node(suggestion) if is_known else None
+        answers.append((node, *judge(actual, node, routes.get(route_id), is_fresh, address)))
+    return pl.DataFrame(answers, schema=pl.Schema(ROUTE_ANSWER), orient="row")
 
 
 def _without_fixed(judged: pl.DataFrame) -> pl.DataFrame:
@@ -96,21 +140,8 @@ def _without_fixed(judged: pl.DataFrame) -> pl.DataFrame:
     return judged.with_columns(pl.when(~fixed).then("expected_broker_id"), **doubted(fixed, reason))
 
 
-def _judged(asked: pl.DataFrame, changes: pl.DataFrame) -> pl.DataFrame:
-    """Return route_broker_ids, expected_broker_id, cause, judgement and reason of each pull.
-
-    Each distinct case is judged once, however many pulls share it.
-    """
-    place, row_of = distinct_rows([asked[name].to_arrow() for name in CASE])
-    routes = _routes(changes)
-    cases = [
-        judge(actual, node, routes.get(route_id), is_fresh, address)
-        for actual, node, route_id, is_fresh, address in asked.select(CASE).gather(row_of).rows()
-    ]
-    return pl.DataFrame(cases, schema=JUDGED, orient="row").gather(place)
-
-
-def _routes(changes: pl.DataFrame) -> dict[int, Route]:
+def routes_by_id(changes: pl.DataFrame) -> dict[int, Route]:
+    """Return the distinct routes of ``changes``."""
     first = changes.unique("route_id", keep="first", maintain_order=True)
     return {
         route_id: Route(_by_broker_id(addresses), _by_broker_id(before))

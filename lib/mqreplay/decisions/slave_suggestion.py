@@ -7,16 +7,20 @@ give the same suggestion, it is determined; otherwise it is undetermined.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from typing import Final
 
 import polars as pl
+import pyarrow as pa
 
+from mqreplay.core import slave_suggestion as law
 from mqreplay.core.topic_route import MASTER_ID
 from mqreplay.decisions.decision import QUEUE_WORDS, Decision
 from mqreplay.decisions.verdict import AGREE, DIFFER, UNDETERMINED, doubted
 from mqreplay.decode.recording.advice import Need
-from mqreplay.evidence.arrays.frame_arrays import less
+from mqreplay.evidence.arrays.distinct import distinct_cases
+from mqreplay.evidence.arrays.frame_arrays import INT64_MIN, less
 from mqreplay.evidence.brokers.broker_descriptions import STORE_PLUG_IN, with_descriptions
 from mqreplay.evidence.brokers.log_marks import with_marks
 from mqreplay.evidence.frames import first_of
@@ -33,13 +37,26 @@ COLUMNS = (
     *("response_code", "diff_min", "diff_max", "memory", "effective_ratio", "expected_suggest", "recorded_suggest"),
     *("judgement", "reason", "record_id"),
 )
+# What an answer is judged by, besides COLUMNS.
+CONDITIONS = (
+    *("suggest_which_broker_id", "has_broker", "has_group", "has_store_plug_in", "in_container", "may_be_in_container"),
+    *("since_5", "slave_read_enable", "compares", "if_slow", "if_not", "case"),
+)
+SUGGESTION_CASE: Final = pa.schema(
+    {
+        "physical_memory_bytes": pa.int64(),
+        "effective_ratio": pa.int64(),
+        "diffs": pa.list_(pa.field("element", pa.int64())),  # in order
+    }
+)
+SUGGESTION_ANSWER: Final = pa.schema({"near_until": pa.int64()})
 SKEWED = "the client's clock is wrong, so the time of the broker's decision is unknown"
 CONTAINER = "a broker in a container always suggests the master, and whether this one is in one is not recorded"
 ACTING = "a slave that may act as master suggests by whether its master lives, which is not recorded"
 UNBOUNDED = "?"
 
 
-def slave_suggestion(
+def slave_suggestions(
     pull: pl.DataFrame,
     consume: pl.DataFrame,
     produce: pl.DataFrame,
@@ -55,9 +72,54 @@ def slave_suggestion(
     largest difference between the time of a poll and the time at which the broker read the end of its commit log.
     ``skewed`` are the clients with a wrong clock: the times of their answers are unknown.
     """
+    evidence = (consume, produce, broker, subscription_group, broker_runtime, poll_slack_ms)
+    asked, cases = suggestion_cases(pull, *evidence)
+    return judged_suggestions(asked, slave_suggestion(cases), skewed)
+
+
+def suggestion_cases(
+    pull: pl.DataFrame,
+    consume: pl.DataFrame,
+    produce: pl.DataFrame,
+    broker: pl.DataFrame,
+    subscription_group: pl.DataFrame,
+    broker_runtime: pl.DataFrame,
+    poll_slack_ms: int,
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Return the answers for `judged_suggestions`, and a case of SUGGESTION_CASE for each setting of memory.
+
+    Its diffs are the distinct bounds of its answers. The parameters are those of `slave_suggestions`.
+    """
     is_answered = pl.col("suggest_which_broker_id").is_not_null() & pl.col("response_ts").is_not_null()
     marked = with_marks(pull.select(NEEDED), is_answered, broker_runtime, consume, produce, poll_slack_ms)
-    judged = judge(with_bounds(with_descriptions(marked, broker, subscription_group)))
+    bounded = with_diffs(with_bounds(with_descriptions(marked, broker, subscription_group)))
+    settings, case_of = distinct_cases(bounded.select("physical_memory_bytes", "effective_ratio"))
+    diffs = pl.col("diff_min").append(pl.col("diff_max")).drop_nulls().unique().sort()
+    asked = bounded.with_columns(pl.Series("case", case_of))
+    cases = settings.with_columns(asked.group_by("case").agg(diffs.alias("diffs")).sort("case")["diffs"])
+    return asked.select(*[name for name in (*COLUMNS, *CONDITIONS) if name in asked.columns]), cases
+
+
+def slave_suggestion(cases: pl.DataFrame, _: None = None) -> pl.DataFrame:
+    """Return the greatest diff up to which DefaultMessageStore#getMessage suggests no slave, as SUGGESTION_ANSWER.
+
+    INT64_MIN if it suggests one at all; null if the broker's memory or ratio is not known.
+    """
+    near_until = [_near_until(*case) for case in cases.select(SUGGESTION_CASE.names).iter_rows()]
+    return pl.DataFrame({"near_until": pl.Series(near_until, dtype=pl.Int64)})
+
+
+def _near_until(size: int | None, ratio: int | None, diffs: Sequence[int]) -> int | None:
+    if size is None or ratio is None:
+        return None
+    # The law holds from a diff on: it is asked for those by which a search finds the first.
+    slow = bisect_left(diffs, True, key=lambda diff: law.slave_suggestion(diff, 0, size, ratio))
+    return diffs[slow - 1] if slow else INT64_MIN
+
+
+def judged_suggestions(asked: pl.DataFrame, answers: pl.DataFrame, skewed: Sequence[str]) -> pl.DataFrame:
+    """Return gold.slave_suggestion of `suggestion_cases`; ``answers`` are the law's to its cases, in order."""
+    judged = judge(asked.with_columns(answers["near_until"][asked["case"]]))
     if skewed:
         judged = _without_skewed(judged, pl.col("client_id").is_in(list(skewed)))
     return judged.rename({"suggest_which_broker_id": "recorded_suggest"}).select(COLUMNS)
@@ -88,15 +150,22 @@ def with_bounds(pull: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def judge(bounded: pl.DataFrame) -> pl.DataFrame:
-    """Return the pulls with the bounds of diff, the suggestion by the rule at both, judgement and reason."""
-    memory, slow, expected = pl.col("memory"), pl.col("slow"), pl.col("expected_suggest")
+def with_diffs(bounded: pl.DataFrame) -> pl.DataFrame:
+    """Return the pulls with the bounds of diff; null if unknown, or if the broker did not compare."""
     has_read, compares_all = pl.col("has_read"), pl.col("compares_all")
     read_min, read_max = less("log_end_min", "place_max"), less("log_end_max", pl.col("place_min").fill_null(0))
     diff_min = first_of((has_read, read_min), (compares_all, pl.col("log_end_min")))
     diff_max = first_of((has_read, read_max), (compares_all, pl.col("log_end_max")))
-    compares, is_near = pl.col("compares"), pl.col("diff_max") <= memory
-    is_slow = first_of((~compares, False), (pl.col("diff_min") > memory, True), (is_near, False))
+    return bounded.with_columns(_has_read().alias("has_read"), _compares_all().alias("compares_all")).with_columns(
+        (has_read | compares_all).alias("compares"), diff_min.alias("diff_min"), diff_max.alias("diff_max")
+    )
+
+
+def judge(asked: pl.DataFrame) -> pl.DataFrame:
+    """Return the pulls with the suggestion by the law's answers at both bounds, judgement and reason."""
+    slow, expected = pl.col("slow"), pl.col("expected_suggest")
+    is_far, is_near = pl.col("diff_min") > pl.col("near_until"), pl.col("diff_max") <= pl.col("near_until")
+    is_slow = first_of((~pl.col("compares"), False), (is_far, True), (is_near, False))
     if_slow, if_not = pl.col("if_slow"), pl.col("if_not")
     suggestion = first_of((slow, if_slow), (~slow, if_not), (if_slow == if_not, if_slow))
     agreement = first_of(
@@ -106,11 +175,7 @@ def judge(bounded: pl.DataFrame) -> pl.DataFrame:
         otherwise=DIFFER,
     )
     return (
-        bounded.with_columns(_has_read().alias("has_read"), _compares_all().alias("compares_all"))
-        .with_columns(
-            (has_read | compares_all).alias("compares"), diff_min.alias("diff_min"), diff_max.alias("diff_max")
-        )
-        .with_columns(is_slow.alias("slow"))
+        asked.with_columns(is_slow.alias("slow"))
         .with_columns(suggestion.alias("expected_suggest"))
         .with_columns(agreement.alias("judgement"), _reason().alias("reason"))
     )

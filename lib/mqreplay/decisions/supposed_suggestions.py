@@ -8,7 +8,7 @@ from typing import Final
 import polars as pl
 
 from mqreplay.core.topic_route import MASTER_ID
-from mqreplay.decisions.slave_suggestion import slave_suggestion
+from mqreplay.decisions.slave_suggestion import slave_suggestions
 from mqreplay.decisions.suppositions import BrokerSetting, Supposition, supposed_brokers
 from mqreplay.evidence.brokers.broker_descriptions import described_brokers
 from mqreplay.words.keys import CLIENT_QUEUE, GROUP_TOPIC_BROKER
@@ -56,7 +56,7 @@ def supposed_answers(
     skewed: Sequence[str],
     suppositions: Sequence[Supposition],
 ) -> pl.DataFrame:
-    """Return the rows of `slave_suggestion`, of whose arguments these are, with other settings of brokers.
+    """Return the rows of `slave_suggestions`, of whose arguments these are, with other settings of brokers.
 
     ``to_slave_min``, ``to_slave_max``: whether the answer would suggest a slave, at least and at most.
 
@@ -65,8 +65,8 @@ def supposed_answers(
     """
     supposed = supposed_brokers(broker, suppositions)
     evidence = (subscription_group, broker_runtime, poll_slack_ms, skewed)
-    asked = slave_suggestion(pull, consume, produce, supposed, *evidence)
-    other = slave_suggestion(_from_other_broker(pull, broker), consume, produce, supposed, *evidence)
+    asked = slave_suggestions(pull, consume, produce, supposed, *evidence)
+    other = slave_suggestions(_from_other_broker(pull, broker), consume, produce, supposed, *evidence)
     both = asked.with_columns((other["expected_suggest"] != MASTER_ID).alias("_of_other"))
     in_order = both.sort(*CLIENT_QUEUE, "request_ts", maintain_order=True)
     is_same = (pl.col("expected_suggest") == pl.col("recorded_suggest")).fill_null(value=False).all().over(CLIENT_QUEUE)

@@ -103,7 +103,7 @@ class _NamedTask:
         gold = _FileGold(shared.writers)
         source, shard = (shared.source, item) if isinstance(item, Shard) else (item, ALL)
         step, inputs = shared.step, shared.inputs
-        return step.function(with_row_functions(step, source, inputs), shard, inputs, gold), gold.files
+        return step.run(with_row_functions(step, source, inputs), shard, inputs, gold), gold.files
 
 
 def with_row_functions(step: Pass[Any, Any], source: CountedRows, inputs: Any) -> CountedRows:

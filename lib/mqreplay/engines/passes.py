@@ -5,9 +5,10 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 import polars as pl
+import pyarrow as pa
 
 from mqreplay.engines.rows import CountedRows, RowSource
 from mqreplay.engines.shards import Shard
@@ -75,6 +76,36 @@ class RowFunction(Generic[Input, Setting]):
         return self.gives if self.before is None else (self.before.name, *self.gives)
 
 
+def no_settings(_: Any) -> None:
+    """Return None: the rule has no settings."""
+
+
+@dataclass(frozen=True)
+class CaseRule(Generic[Input, Setting]):
+    """A rule that is asked once for each distinct case of a task, between the halves of a pass: a UDF on Spark.
+
+    ``function`` takes a frame with the columns ``reads``, and the ``settings`` made of the pass's input; it returns a
+    frame of as many rows, with the columns ``gives``. Both functions must be defined at module level.
+    """
+
+    function: Callable[[pl.DataFrame, Setting], pl.DataFrame]
+    settings: Callable[[Input], Setting]
+    reads: pa.Schema
+    gives: pa.Schema
+
+    @property
+    def name(self) -> str:
+        """Return the function's name."""
+        return self.function.__name__
+
+
+class Asked(NamedTuple):
+    """The result of a first half: the cases of each rule, in the order of the rules, and the ``rest``, picklable."""
+
+    cases: Sequence[pl.DataFrame]
+    rest: Any
+
+
 @dataclass(frozen=True)
 class PassTable:
     """A table that a pass reads. Rows with the same ``key`` go to the same task; without a key, to any task.
@@ -99,12 +130,25 @@ class Pass(Generic[Input, Result]):
     """A function, the tables that it reads of its shard, and the ``gold`` tables that it writes.
 
     The function must be defined at module level; its input and its result must be picklable. If a worker dies, it may
-    be called twice for a shard.
+    be called twice for a shard. With ``rules`` it is the first half, and returns Asked; ``finish`` takes the rest and
+    the answers of the rules, a row for each case, and returns the result.
     """
 
-    function: Callable[[CountedRows, Shard, Input, GoldRows], Result]
+    function: Callable[[CountedRows, Shard, Input, GoldRows], Result | Asked]
     tables: tuple[PassTable, ...]
     gold: tuple[str, ...] = ()
+    rules: tuple[CaseRule[Input, Any], ...] = ()
+    finish: Callable[[Any, Sequence[pl.DataFrame], Input, GoldRows], Result] | None = None
+
+    def run(self, source: Any, shard: Shard, inputs: Input, gold: GoldRows) -> Result:
+        """Call the function, the rules and ``finish`` in this process."""
+        result = self.function(source, shard, inputs, gold)
+        if not isinstance(result, Asked):
+            return result
+        assert self.finish is not None
+        pairs = zip(self.rules, result.cases, strict=True)
+        answers = [rule.function(cases, rule.settings(inputs)) for rule, cases in pairs]
+        return self.finish(result.rest, answers, inputs, gold)
 
     @property
     def name(self) -> str:

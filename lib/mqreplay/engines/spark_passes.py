@@ -18,9 +18,9 @@ from mqreplay.engines.packing import packed, unpacked
 from mqreplay.engines.passes import Input, Pass, PassTable, Result
 from mqreplay.engines.rows import FileRows, NamedRows, RowSource, file_rows
 from mqreplay.engines.shards import Shard
-from mqreplay.engines.spark_row_functions import with_computed
+from mqreplay.engines.spark_row_functions import with_answers, with_computed
 from mqreplay.engines.spark_tables import FEW_ROWS, SparkTables, bucket, described, known_errors
-from mqreplay.engines.spark_task import PACKED_SQL, RESULT, SparkTask, partition_function
+from mqreplay.engines.spark_task import PACKED_SQL, RESULT, SparkTask, finishing_function, partition_function
 from mqreplay.lake.buckets import BUCKETS
 from mqreplay.lake.ipc_blobs import batches_of, unpacked_rows
 from mqreplay.lake.row_filter import Days, RowFilter
@@ -65,7 +65,7 @@ class SparkPassRunner:
             with described(self._tables.session, what), known_errors():
                 results = self._judged(step, task, filled, shards)
         if not results:  # no row is of these days
-            results = [made for tag, made in task.run({}) if tag == RESULT]
+            results = [task.run()]
         for made in results:
             result, added = unpacked(made)
             for table, number in added.items():
@@ -78,12 +78,7 @@ class SparkPassRunner:
         """Run the tasks; return their packed results, and keep their gold rows."""
         from pyspark import StorageLevel
 
-        data = packed(task)
-        # Rows that are not dealt need no union: a task has those of one table.
-        together = [tables] if step.is_dealt else [[table] for table in tables]
-        rows = [self._union(each, shards if step.is_dealt else [], task.inputs) for each in together]
-        parts = [each.mapInArrow(partition_function(data, step.name), PACKED_SQL) for each in rows]
-        made = reduce(lambda one, other: one.union(other), parts)
+        made = self._made(step, task, tables, shards)
         if self._has_few_rows(tables):
             found = made.collect()
             for row in found:
@@ -94,6 +89,23 @@ class SparkPassRunner:
             # In memory, large values would leave no heap for what reads them.
             made = self._kept[step.name] = made.persist(StorageLevel.DISK_ONLY)
         return [bytes(row.rows) for row in made.where(f"_table = '{RESULT}'").select("rows").collect()]
+
+    def _made(
+        self, step: Pass[Any, Any], task: SparkTask, tables: Sequence[PassTable], shards: Sequence[Shard]
+    ) -> DataFrame:
+        """Return the results and gold rows of all tasks, packed."""
+        from pyspark.sql.pandas.types import from_arrow_schema
+
+        data = packed(task)
+        # Rows that are not dealt need no union: a task has those of one table.
+        together = [tables] if step.is_dealt else [[table] for table in tables]
+        rows = [self._union(each, shards if step.is_dealt else [], task.inputs) for each in together]
+        asked = from_arrow_schema(task.schema)
+        parts = [each.mapInArrow(partition_function(data, step.name), asked) for each in rows]
+        if step.finish is not None:
+            finish = finishing_function(data, step.finish.__name__)
+            parts = [with_answers(each, step.rules, task.inputs).mapInArrow(finish, PACKED_SQL) for each in parts]
+        return reduce(lambda one, other: one.union(other), parts)
 
     def commit(self, replaced: RowFilter | None) -> None:
         """As PassRunner.commit: by Spark the tables that have rows."""

@@ -10,7 +10,7 @@ import polars as pl
 import pyarrow as pa
 
 from mqreplay.engines.packing import packed, unpacked
-from mqreplay.engines.passes import RowBefore, RowFunction
+from mqreplay.engines.passes import CaseRule, RowBefore, RowFunction
 from mqreplay.lake.contract import Contract
 
 if TYPE_CHECKING:
@@ -25,21 +25,42 @@ def with_computed(
     rows: DataFrame, of_row: RowFunction[Any, Any], inputs: Any, read: Contract, answers: Contract
 ) -> DataFrame:
     """Return the rows with the columns of a row function. ``read`` and ``answers`` type what it reads and gives."""
-    from pyspark.sql import functions as F
-
-    data = packed((of_row.function, of_row.settings(inputs)))
     fields = {field.name: field for field in read.arrow_schema}
     if (before := of_row.before) is not None:
         rows = with_before(rows, before, inputs)
         fields[before.name] = answers.arrow_schema.field(before.name)
     taken = pa.schema([fields[name] for name in of_row.reads])
     made = pa.schema([answers.arrow_schema.field(name) for name in of_row.gives])
-    is_arrow = hasattr(F, "arrow_udf") and not of_row.is_pandas
-    as_udf, face = (F.arrow_udf, arrow_face) if is_arrow else (F.pandas_udf, pandas_face)  # type: ignore[attr-defined]
-    body = face(data, taken, made)
-    body.__name__ = of_row.function.__name__  # plans and Spark's UI show it
-    udf = as_udf(body, answers.ddl(of_row.gives))
+    udf = as_udf(of_row.function, of_row.settings(inputs), taken, made, is_pandas=of_row.is_pandas)
     return rows.withColumn(COMPUTED, udf(*of_row.reads)).select(*rows.columns, f"{COMPUTED}.*")
+
+
+def with_answers(asked: DataFrame, rules: Sequence[CaseRule[Any, Any]], inputs: Any) -> DataFrame:
+    """Return the rows; the column of each rule, by its name, has the answers in place of the cases."""
+    answers = {}
+    for rule in rules:
+        udf = as_udf(rule.function, rule.settings(inputs), rule.reads, rule.gives)
+        answers[rule.name] = udf(*(f"{rule.name}.{field}" for field in rule.reads.names))
+    return asked.withColumns(answers)
+
+
+def as_udf(
+    function: Callable[[pl.DataFrame, Any], pl.DataFrame],
+    settings: Any,
+    taken: pa.Schema,
+    made: pa.Schema,
+    *,
+    is_pandas: bool = False,
+) -> Any:
+    """Return a function of columns ``taken`` as a UDF of Spark, whose answers are structs of ``made``."""
+    from pyspark.sql import functions as F
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    is_arrow = hasattr(F, "arrow_udf") and not is_pandas
+    udf, face = (F.arrow_udf, arrow_face) if is_arrow else (F.pandas_udf, pandas_face)  # type: ignore[attr-defined]
+    body = face(packed((function, settings)), taken, made)
+    body.__name__ = function.__name__  # plans and Spark's UI show it
+    return udf(body, from_arrow_schema(made))
 
 
 def with_before(rows: DataFrame, before: RowBefore[Any], inputs: Any) -> DataFrame:
@@ -65,10 +86,17 @@ def arrow_face(data: bytes, taken: pa.Schema, made: pa.Schema) -> Callable[..., 
 
 
 def computed(data: bytes, columns: Sequence[pa.Array], taken: pa.Schema, made: pa.Schema) -> pa.Table:
-    """Return the columns ``made`` by a packed function and its settings, of arrays of the columns ``taken``."""
+    """Return the columns ``made`` by a packed function and its settings, of arrays of the columns ``taken``.
+
+    Rows that have no value are no cases: their answers are null.
+    """
     function, settings = _function(data)
     rows = pl.DataFrame(pl.from_arrow(pa.Table.from_arrays(list(columns), names=taken.names)))
-    return function(rows, settings).to_arrow().select(made.names).cast(made)
+    is_case = rows.select(pl.any_horizontal(pl.all().is_not_null())).to_series()
+    answers = function(rows.filter(is_case), settings)
+    if not is_case.all():
+        answers = answers[pl.select(pl.when(is_case).then(is_case.cum_sum() - 1)).to_series()]
+    return answers.to_arrow().select(made.names).cast(made)
 
 
 @lru_cache(maxsize=1)

@@ -20,7 +20,7 @@ from mqreplay.decisions.offset_commit import (
     compare_and_increase,
     offset_commits,
 )
-from mqreplay.engines.passes import GoldRows, Pass, PassRunner, PassTable, RowBefore, RowFunction
+from mqreplay.engines.passes import GoldRows, Pass, PassRunner, PassTable, RowBefore, RowFunction, no_settings
 from mqreplay.engines.rows import RowSource
 from mqreplay.engines.shards import Shard
 from mqreplay.evidence.members.client_languages import without_other_languages
@@ -58,10 +58,6 @@ def judge_commits(source: RowSource, shard: Shard, shared: CommitInput, gold: Go
     )
     of_day = without_other_languages(judged.filter(context.day.judged), shared.clients_of_other_languages)
     return add_judged(gold, OFFSET_COMMIT, of_day)
-
-
-def no_settings(_: CommitInput) -> None:
-    """Return None: the rule has no settings."""
 
 
 def span(shared: CommitInput) -> tuple[dt.datetime, dt.datetime]:

@@ -43,6 +43,11 @@ class ReplayContext:
     small: Frames
     skew: Skew | None
 
+    @property
+    def skewed_clients(self) -> list[str]:
+        """Return the clients with a wrong clock."""
+        return [] if self.skew is None else self.skew.clients
+
     def with_tables(self, *names: str) -> ReplayContext:
         """Return the context with only these small tables: a pass gives each task only the tables that it reads."""
         raw, small = ({name: rows[name] for name in names} for rows in (self.raw, self.small))

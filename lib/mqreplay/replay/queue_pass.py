@@ -17,19 +17,17 @@ from mqreplay.decisions.group_status import status_of_shard
 from mqreplay.decisions.offset_continuity import offset_continuity, skips, suspects
 from mqreplay.decisions.pull_answer import PULL_ANSWER, stored_rows
 from mqreplay.decisions.pull_batch import PULL_BATCH, pull_batches
-from mqreplay.decisions.pull_refusals import Inputs, pull_answers, refusal_inputs
-from mqreplay.decisions.pull_route import PULL_ROUTE, pull_route
+from mqreplay.decisions.pull_refusals import pull_answers, refusal_inputs
+from mqreplay.decisions.pull_route import PULL_ROUTE
 from mqreplay.decisions.queue_owner import pull_intervals_of_shard
 from mqreplay.decisions.queue_progress import queue_progress
 from mqreplay.decisions.queue_start import QUEUE_START, consumers, queue_start
-from mqreplay.decisions.slave_suggestion import SLAVE_SUGGESTION, slave_suggestion
-from mqreplay.engines.passes import GoldRows, Pass, PassRunner
+from mqreplay.decisions.slave_suggestion import SLAVE_SUGGESTION
+from mqreplay.engines.passes import Asked, GoldRows, Pass, PassRunner
 from mqreplay.engines.rows import RowSource, Wanted
 from mqreplay.engines.shards import ALL, Shard
-from mqreplay.evidence.brokers.broker_outages import answers_of_shard, errors_of_shard, failovers_of_shard
-from mqreplay.evidence.brokers.failovers import returns_of_shard
+from mqreplay.evidence.brokers.broker_outages import answers_of_shard, errors_of_shard
 from mqreplay.evidence.brokers.routes import route_changes
-from mqreplay.evidence.brokers.slave_reads import slave_reads
 from mqreplay.evidence.client_clocks import client_clocks, clock_samples
 from mqreplay.evidence.lags.growing_lag import advances_of_shard, falling_behind_of_shard
 from mqreplay.evidence.lags.queue_caches import unfinished_pulls_of_shard
@@ -47,7 +45,7 @@ from mqreplay.evidence.members.polled_night import changes_of_groups
 from mqreplay.evidence.messages.pulled_messages import pulled_messages_of_shard
 from mqreplay.evidence.night_facts import NightFacts
 from mqreplay.evidence.offsets import slave_copies, standstills
-from mqreplay.evidence.offsets.held_resets import ResetEvidence, reset_evidence
+from mqreplay.evidence.offsets.held_resets import reset_evidence
 from mqreplay.evidence.offsets.lowered_commits import lowered_commits, with_senders
 from mqreplay.evidence.offsets.odd_offsets import odd_offsets_of_shard
 from mqreplay.evidence.offsets.offset_causes import moved_resets_of_shard, offset_resets
@@ -61,7 +59,6 @@ from mqreplay.findings.brokers import refusals_of_shard
 from mqreplay.findings.clocks import activity_of_shard
 from mqreplay.findings.expired_unread import expired_reads_of_shard
 from mqreplay.findings.messages import returned_ends_of_shard
-from mqreplay.findings.pulls import exceptional_pulls_of_shard
 from mqreplay.findings.refused import refused_runs_of_shard
 from mqreplay.findings.starts import first_uses_of_shard, new_starts_of_shard
 from mqreplay.findings.topics import orphans_of_shard
@@ -69,7 +66,16 @@ from mqreplay.lake.row_filter import Days
 from mqreplay.replay.context import Frames, ReplayContext
 from mqreplay.replay.day import BY_QUEUE, DESCRIPTIONS, LOWERED, NO_TIME, DayRows
 from mqreplay.replay.frames import joined, outputs
-from mqreplay.replay.queue_results import OffsetResult, PullResult, QueueResult, merged_queues
+from mqreplay.replay.queue_pulls import PULL_RULES, AskedPulls, ask_pulls, judged_pulls
+from mqreplay.replay.queue_results import (
+    AskedQueues,
+    OffsetResult,
+    PullResult,
+    QueueInput,
+    QueueResult,
+    RouteResult,
+    merged_queues,
+)
 from mqreplay.replay.queue_tables import (
     LOWERED_OFFSETS,
     OFFSETS_BEFORE,
@@ -85,36 +91,16 @@ OFFSET_CHANGE: Final = "silver.offset_change"
 SMALL_TABLES: Final = (*DESCRIPTIONS, "broker_runtime", "server_request", "snapshot", "topic_config", "topic_stats")
 
 
-@dataclass(frozen=True)
-class QueueInput:
-    """What all queues share.
-
-    ``clocks_reach``: how much earlier and later than the day rows count for clients' clocks (None: the clocks are
-    known).
-    """
-
-    context: ReplayContext
-    facts: NightFacts
-    clocks_reach: dt.timedelta | None
-    route_changes: pl.DataFrame
-    unregistrations: pl.DataFrame
-    consumers: pl.DataFrame  # queue_start.consumers
-    client_versions: pl.DataFrame
-    refusal_inputs: Inputs
-    reset_evidence: ResetEvidence
-    sent_topics: frozenset[str]  # topics whose sends were recorded
-    other_clients: pl.DataFrame  # client_languages.other_clients
-
-
-def judge_queues(source: RowSource, shard: Shard, shared: QueueInput, gold: GoldRows) -> QueueResult:
-    """Judge everything that concerns single queues."""
+def judge_queues(source: RowSource, shard: Shard, shared: QueueInput, gold: GoldRows) -> Asked:
+    """Judge everything that concerns single queues, but the routes and suggestions of pulls."""
     context, facts, gone = shared.context, shared.facts, shared.unregistrations
     day, limits, small = DayRows(context.day, source), context.settings.findings, context.small
     raw = {name: day.silver(name, shard) for name in BY_QUEUE}
     rows = raw
     if context.skew is not None:
         rows = {name: day.silver(name, shard, context.skew) for name in BY_QUEUE}
-    pulls = _judge_pulls(day, shard, shared, raw, gold)
+    asked, cases = ask_pulls(day, shard, shared, raw)
+    pulls = _judge_pulls(shared, raw, asked, gold)
     rows = day.with_stated_ends(rows, context.raw["broker"])
     changes, commits, pull = rows["offset_change"], rows["offset_commit"], rows["pull"]
     events = queue_events(changes, commits, pull, small["topic_stats"], facts.groups_with_accepted_commits)
@@ -122,7 +108,7 @@ def judge_queues(source: RowSource, shard: Shard, shared: QueueInput, gold: Gold
     offsets = _judge_offsets(shared, rows, events, day.silver(LOWERED, shard), gold)
     skewed = client_clocks([], limits.clock_skew_s) if context.skew is None else context.skew.rows
     reach_s = context.settings.replay.reset_reach_s
-    return QueueResult(
+    result = AskedQueues(
         pulls=pulls,
         offsets=offsets,
         clock_samples=samples,
@@ -147,56 +133,46 @@ def judge_queues(source: RowSource, shard: Shard, shared: QueueInput, gold: Gold
         logged_counts=pl.DataFrame({"rows": [len(rows["consume"]) + len(rows["produce"])]}),
         pulled=pulled_messages_of_shard(pull, stored_commits(commits), changes, shared.sent_topics),
     )
+    return Asked(cases, (result, asked))
 
 
-def _judge_pulls(day: DayRows, shard: Shard, shared: QueueInput, raw: Frames, gold: GoldRows) -> PullResult:
+def judge_pulls(
+    rest: tuple[AskedQueues, AskedPulls], answers: Sequence[pl.DataFrame], shared: QueueInput, gold: GoldRows
+) -> QueueResult:
+    """Judge the routes and suggestions of pulls by the answers of the rules, and return the whole result."""
+    asked_queues, asked_pulls = rest
+    return QueueResult(**vars(asked_queues), routes=judged_pulls(asked_pulls, answers, shared, gold))
+
+
+def _judge_pulls(shared: QueueInput, raw: Frames, asked: AskedPulls, gold: GoldRows) -> PullResult:
     context, pull = shared.context, raw["pull"]
-    of_day, replay, tables = context.day.judged, context.settings.replay, context.raw
-    changes, new = shared.route_changes, shared.facts.new_clients
-    routes = pull_route(pull, changes, new, context.starts, replay.route_slack_ms).filter(of_day)
-    routes = without_other_languages(routes, shared.other_clients)
-    judged = [add_judged(gold, PULL_ROUTE, routes)]
-    known = day.with_before("gold.pull_route", "request_ts", routes, shard)
-    suggestions = slave_suggestion(
-        pull,
-        raw["consume"],
-        raw["produce"],
-        tables["broker"],
-        tables["subscription_group"],
-        tables["broker_runtime"],
-        replay.poll_slack_ms,
-        context.skew.clients if context.skew else [],
-    )
-    judged.append(add_judged(gold, SLAVE_SUGGESTION, suggestions.filter(of_day)))
+    of_day, tables = context.day.judged, context.raw
     starts = queue_start(
         pull,
         raw["offset_commit"],
         raw["offset_lookup"],
         raw["offset_change"],
         shared.consumers,
-        new,
+        shared.facts.new_clients,
         shared.client_versions,
     ).filter(of_day)
     starts = without_other_languages(starts, shared.other_clients)
-    judged.append(add_judged(gold, QUEUE_START, starts))
+    judged = [add_judged(gold, QUEUE_START, starts)]
     answered = pull_answers(
         pull, tables["broker"], shared.refusal_inputs, raw["offset_change"], shared.reset_evidence
     ).filter(of_day)
     stored = stored_rows(answered)
     gold.add(PULL_ANSWER.table, stored)
     judged.append(counted_rows(PULL_ANSWER, answered))
-    batches = pull_batches(pull, suggestions, tables["broker"], of_day, context.settings.findings.same_cause_gap_s)
+    right = asked.suggestions.filter(~pl.col("client_id").is_in(context.skewed_clients))
+    batches = pull_batches(pull, right, tables["broker"], of_day, context.settings.findings.same_cause_gap_s)
     judged.append(JudgedRows(batches.counts, add_judged(gold, PULL_BATCH, batches.differing).gaps))
-    reads = slave_reads(known, suggestions, pull, tables["broker"])
     return PullResult(
         judged=merged(judged),
         disk_runs=batches.disk_runs,
         refused_runs=refused_runs_of_shard(stored, context.settings.findings.same_cause_gap_s),
         new_starts=new_starts_of_shard(starts),
         first_uses=first_uses_of_shard(pull),
-        exceptional_pulls=exceptional_pulls_of_shard(reads, context.settings.findings.same_cause_gap_s),
-        failovers=failovers_of_shard(known),
-        returns=returns_of_shard(known),
     )
 
 
@@ -259,6 +235,8 @@ QUEUE_PASS: Final = Pass(
         *(each.table for each in (PULL_ROUTE, SLAVE_SUGGESTION, PULL_ANSWER, PULL_BATCH, QUEUE_START)),
         "gold.queue_progress",
     ),
+    PULL_RULES,
+    judge_pulls,
 )
 
 
@@ -296,7 +274,7 @@ def run_queues(
         small = {**context.small, "snapshot": context.small["snapshot"].clear()}
         stated = replace(queue_input, context=replace(context, small=small))
         source = _StatedOffsets(runner.source, stated_changes)
-        parts = chain(parts, [judge_queues(source, ALL, stated, _Dropped())])
+        parts = chain(parts, [QUEUE_PASS.run(source, ALL, stated, _Dropped())])
     return merged_queues(parts, context.settings.findings.clock_skew_s)
 
 
@@ -329,6 +307,7 @@ def sent_topics(sent: pl.DataFrame) -> frozenset[str]:
 STEPS: Final = joined(
     outputs("queues.pulls", PullResult),
     outputs("queues.offsets", OffsetResult),
+    outputs("queues.routes", RouteResult),
     outputs("queues", QueueResult),
     {
         "queue_context": by_name(queue_context),

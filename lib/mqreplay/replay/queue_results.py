@@ -1,7 +1,8 @@
-"""What the pass over queues finds, and how the results of shards become one."""
+"""What the pass over queues needs and finds, and how the results of shards become one."""
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
@@ -9,10 +10,35 @@ import polars as pl
 
 from mqreplay.decisions.failover_exposure import lacked_by_minute
 from mqreplay.decisions.group_status import merged_status
+from mqreplay.decisions.pull_refusals import Inputs
 from mqreplay.evidence.brokers.broker_outages import merged_answers
 from mqreplay.evidence.client_clocks import SuspectSamples
 from mqreplay.evidence.messages.pulled_messages import PulledMessages
+from mqreplay.evidence.night_facts import NightFacts
+from mqreplay.evidence.offsets.held_resets import ResetEvidence
+from mqreplay.replay.context import ReplayContext
 from mqreplay.replay.task_results import JudgedRows, MergedEarly, merged
+
+
+@dataclass(frozen=True)
+class QueueInput:
+    """What all queues share.
+
+    ``clocks_reach``: how much earlier and later than the day rows count for clients' clocks (None: the clocks are
+    known).
+    """
+
+    context: ReplayContext
+    facts: NightFacts
+    clocks_reach: dt.timedelta | None
+    route_changes: pl.DataFrame
+    unregistrations: pl.DataFrame
+    consumers: pl.DataFrame  # queue_start.consumers
+    client_versions: pl.DataFrame
+    refusal_inputs: Inputs
+    reset_evidence: ResetEvidence
+    sent_topics: frozenset[str]  # topics whose sends were recorded
+    other_clients: pl.DataFrame  # client_languages.other_clients
 
 
 @dataclass(frozen=True)
@@ -24,6 +50,13 @@ class PullResult:
     refused_runs: pl.DataFrame
     new_starts: pl.DataFrame
     first_uses: pl.DataFrame
+
+
+@dataclass(frozen=True)
+class RouteResult:
+    """Frames of pulls with their routes, and with suggestions."""
+
+    judged: JudgedRows
     exceptional_pulls: pl.DataFrame
     failovers: pl.DataFrame
     returns: pl.DataFrame
@@ -46,8 +79,8 @@ class OffsetResult:
 
 
 @dataclass(frozen=True)
-class QueueResult:
-    """Frames of queues, of one shard or merged of all."""
+class AskedQueues:
+    """Frames of queues before the rules of pulls have answered."""
 
     pulls: PullResult
     offsets: OffsetResult
@@ -71,6 +104,13 @@ class QueueResult:
     pull_counts: pl.DataFrame  # answers, requests
     logged_counts: pl.DataFrame  # rows of the logs of messages
     pulled: PulledMessages
+
+
+@dataclass(frozen=True)
+class QueueResult(AskedQueues):
+    """Frames of queues, of one shard or merged of all."""
+
+    routes: RouteResult
 
 
 def merged_queues(parts: Iterable[QueueResult], skew_s: int) -> QueueResult:

@@ -10,7 +10,13 @@ from hypothesis import strategies as st
 
 from mqreplay.evidence.brokers.routes import route_changes
 from mqreplay.evidence.intervals import with_epoch
-from mqreplay.evidence.members.client_memory import SUBSCRIPTION, first_subscriptions_of_shard, new_clients, with_memory
+from mqreplay.evidence.members.client_memory import (
+    SUBSCRIPTION,
+    UNKNOWN_SUGGESTION,
+    first_subscriptions_of_shard,
+    new_clients,
+    with_memory,
+)
 from silver_moments import BEGAN, at
 from silver_rows import rows
 
@@ -67,13 +73,13 @@ def test_of_two_answers_at_one_instant_an_unseen_one_counts_else_the_greatest():
         frame = rows("silver.pull", PULL, pulls)
         starts = {BEGAN: BEGAN}
         return with_memory(frame, route_changes(NO_ROUTES, starts), new_clients([], starts), starts)[
-            "pull_from_which_node"
+            "suggestion"
         ].to_list()[-1]
 
     one, two = {"suggest_which_broker_id": 1}, {"suggest_which_broker_id": 2}
     unseen = {"response_ts": None}
     assert [kept(one, two), kept(two, one)] == [2, 2]
-    assert [kept(one, unseen), kept(unseen, one)] == [None, None]
+    assert [kept(one, unseen), kept(unseen, one)] == [UNKNOWN_SUGGESTION, UNKNOWN_SUGGESTION]
 
 
 @given(PULLS)
@@ -86,7 +92,7 @@ def test_kept_suggestion_is_that_of_the_last_answer_before(pulls) -> None:
     starts = {BEGAN: BEGAN, SECOND: at(9)}
     new = new_clients([first_subscriptions_of_shard(frame, starts)], starts)
     kept = with_memory(frame, route_changes(NO_ROUTES, starts), new, starts)
-    assert kept["pull_from_which_node"].to_list() == [_kept(p, pulls) for p in pulls]
+    assert kept["suggestion"].to_list() == [_kept(p, pulls) for p in pulls]
 
 
 def _kept(asked, pulls):
@@ -100,9 +106,9 @@ def _kept(asked, pulls):
             continue
         came = (p["response_ts"] or p["request_ts"], p["opaque"])
         if came < (asked["request_ts"], asked["opaque"]) and (best is None or came > best[0]):
-            best = came, None if may_be_unseen else p["suggest_which_broker_id"]
+            best = came, UNKNOWN_SUGGESTION if may_be_unseen else p["suggest_which_broker_id"]
     if best is not None:
         return best[1]
     versions = [p["sub_version"] for p in of_client if p["sub_version"] is not None]
     sure = at(9) if in_second else BEGAN
-    return 0 if versions and min(versions) >= sure.timestamp() * 1000 else None
+    return None if versions and min(versions) >= sure.timestamp() * 1000 else UNKNOWN_SUGGESTION

@@ -28,6 +28,12 @@ def distinct_rows(columns: Sequence[pa.Array]) -> tuple[Codes, Codes]:
     return places, row_of
 
 
+def distinct_cases(rows: pl.DataFrame) -> tuple[pl.DataFrame, Codes]:
+    """Return the distinct rows, and for each row the number of its like among them."""
+    places, row_of = distinct_rows([rows[name].to_arrow() for name in rows.columns])
+    return rows[row_of], places
+
+
 def _codes(column: pa.Array) -> Codes:
     """Return integers from 0 without gaps, equal if the values are equal; null equals null."""
     if pa.types.is_struct(column.type):

@@ -31,7 +31,7 @@ IN_CONTAINER = "isInBrokerContainer"
 STORE_PLUG_IN = "the broker has a plug-in of its store (messageStorePlugIn), which may answer by other rules"
 BROKER_COLUMNS = (
     *("broker_id", "since_5", "slave_read_enable", "acts_as_master", "effective_ratio", "memory"),
-    *("has_store_plug_in", "in_container", "may_be_in_container"),
+    *("physical_memory_bytes", "has_store_plug_in", "in_container", "may_be_in_container"),
 )
 PROPERTIES = pl.List(pl.Struct({"key": pl.String, "value": pl.String}))
 _MAJOR = re.compile(r"^\s*[Vv]?([0-9]{1,4})")
@@ -45,6 +45,7 @@ def with_descriptions(pull: pl.DataFrame, broker: pl.DataFrame, subscription_gro
     has_store_plug_in                                    of the broker, see has_store_plug_in
     in_container, may_be_in_container                    whether it runs in a broker container, and if that is unknown
     since_5, slave_read_enable, effective_ratio, memory  of the broker: its version, ratio in percent, memory in bytes
+    physical_memory_bytes                                the memory of its machine
     if_slow, if_not                                      the suggestion to a slow client and to one that is not slow;
                                                          null where it depends on whether the master lives
 
@@ -168,9 +169,10 @@ def described_brokers(broker: pl.DataFrame) -> pl.DataFrame:
     """Return the descriptions of brokers.
 
     Columns: broker_name, broker_id, ts, since_5, slave_read_enable, acts_as_master, has_store_plug_in, in_container,
-    may_be_in_container, effective_ratio (percent), memory (bytes), broker_addr, configured_ratio (percent).
-    effective_ratio and memory are null where the description lacks what they follow from; configured_ratio and
-    broker_addr are as described.
+    may_be_in_container, effective_ratio (percent), memory (bytes), physical_memory_bytes, broker_addr,
+    configured_ratio (percent).
+    effective_ratio and memory are null where the description lacks what they follow from; physical_memory_bytes,
+    configured_ratio and broker_addr are as described.
     """
     value = pl.element().struct.field("value").str.to_lowercase()
     rows = broker.with_columns(
@@ -190,6 +192,7 @@ def described_brokers(broker: pl.DataFrame) -> pl.DataFrame:
     ).select(
         *(*BROKER, "ts", "since_5", "slave_read_enable", "acts_as_master"),
         *("has_store_plug_in", "in_container", "may_be_in_container", "effective_ratio", "memory", "broker_addr"),
+        "physical_memory_bytes",
         pl.col("access_message_in_memory_max_ratio").alias("configured_ratio"),
     )
 

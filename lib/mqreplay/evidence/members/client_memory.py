@@ -59,7 +59,7 @@ def with_memory(
 ) -> pl.DataFrame:
     """Return the pulls of a shard in order, with the state of their clients:
 
-    pull_from_which_node   the suggestion kept for the queue, 0 if there was none, null if not known
+    suggestion             the one kept for the queue, null if there was none, UNKNOWN_SUGGESTION if it is not known
     route_id, since        the client's route to the broker name (null: none was recorded), and since when it had it
 
     ``pull`` needs client_id, consumer_group, topic, broker_name, queue_id, its times, opaque, suggest_which_broker_id
@@ -71,7 +71,7 @@ def with_memory(
     request, _ = column_numbers(asked, "request_ts")
     route = nearest(key, request, of_route, column_numbers(changes, "known_ts")[0])
     return asked.with_columns(
-        _kept_suggestion(asked, new).alias("pull_from_which_node"),
+        _kept_suggestion(asked, new).alias("suggestion"),
         gathered(changes["route_id"], route),
         gathered(changes["known_ts"], route).alias("since"),
     ).drop("epoch")
@@ -82,7 +82,7 @@ def _kept_suggestion(asked: pl.DataFrame, new: pl.DataFrame) -> pl.Series:
     last = _last_suggestion(asked)
     value, is_known = column_numbers(last.to_frame("last"), "last")
     is_first_of_new = ~is_known & np.isin(client, of_new)
-    return int64_series(value, (is_known & (value != UNKNOWN_SUGGESTION)) | is_first_of_new)
+    return int64_series(np.where(is_known, value, UNKNOWN_SUGGESTION), ~is_first_of_new)
 
 
 def _last_suggestion(asked: pl.DataFrame) -> pl.Series:
