@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import Final, NamedTuple
 
-from mqreplay.decode.logs import broker_log, client_log, controller_log, namesrv_log, store_log
+from mqreplay.decode.logs import broker_log, client_log, controller_log, namesrv_log, remoting_log, store_log
 from mqreplay.decode.logs.client_facts import ClientThrew
 from mqreplay.decode.logs.exceptions import Thrown
 from mqreplay.decode.logs.form import Fact, Form, Messages
@@ -18,12 +18,13 @@ from mqreplay.decode.logs.line_time import STATED, Clock, clock_before, own_head
 from mqreplay.decode.logs.wrapping import Wrapping, plain_text, wrapping_of
 from mqreplay.words.errors import DecodeError
 
-CLIENT_LINES, BROKER_LINES, LOCK_LINES, STATS_LINES, STORE_LINES, NAMESRV_LINES, CONTROLLER_LINES = (
+CLIENT_LINES, BROKER_LINES, LOCK_LINES, STATS_LINES, STORE_LINES, REMOTING_LINES, NAMESRV_LINES, CONTROLLER_LINES = (
     "rocketmq_client",
     "broker",
     "lock",
     "stats",
     "store",
+    "remoting",
     "namesrv",
     "controller",
 )
@@ -35,6 +36,7 @@ LOGS: Final[dict[str, tuple[Form, ...]]] = {
     LOCK_LINES: broker_log.LOCK_FORMS,
     STATS_LINES: broker_log.STATS_FORMS,
     STORE_LINES: store_log.FORMS,
+    REMOTING_LINES: remoting_log.FORMS,
     NAMESRV_LINES: namesrv_log.FORMS,
     CONTROLLER_LINES: controller_log.FORMS,
 }
@@ -65,8 +67,8 @@ UNREAD: Final = (
     ),
     (
         "AclException: ",
-        "requests that a broker refused by its access rules (give the client's rocketmq_client.log: it names the "
-        "queue and the code)",
+        'requests that a broker refused by its access rules (a line "process request exception" above such a text '
+        "shows a pull; rocketmq_client.log of the client names the queue and the code)",
     ),
     (
         "The Name Server boot success",
@@ -141,11 +143,12 @@ def read_log_line(text: str, messages: Messages = MESSAGES) -> LogLine | None:
     """
     own = own_head(text, 0)
     if own is not None:
-        return _line(messages, own.clock, Wrapping(), own.message)
+        return _with_thread(_line(messages, own.clock, Wrapping(), own.message), own.thread)
     wrapping, text = plain_text(text)
     own = own_head(text)
     if own is not None:
-        return _line(messages, own.clock, wrapping_of(text[: own.begin], wrapping), own.message)
+        line = _line(messages, own.clock, wrapping_of(text[: own.begin], wrapping), own.message)
+        return _with_thread(line, own.thread)
     place = messages.find(text)
     if place is None:
         if _is_part(text):
@@ -168,6 +171,11 @@ def read_log_line(text: str, messages: Messages = MESSAGES) -> LogLine | None:
         # Somebody's notes, or a table of a report.
         form = f"lines with no level and thread that quote RocketMQ inexactly, of the form {_shown(start)}"
         raise UnusableLine(error.code, form, error.detail) from None
+
+
+def _with_thread(line: LogLine, thread: str) -> LogLine:
+    is_of_thread = isinstance(line.fact, remoting_log.RequestFailed)
+    return line._replace(fact=line.fact._replace(thread=thread)) if is_of_thread else line  # type: ignore[union-attr]
 
 
 def _clock_around(wrapping: Wrapping) -> Clock | None:

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
+from mqreplay.core.pull_check import SYSTEM_ERROR
 from mqreplay.decode import broker_events as events
+from mqreplay.decode.client_errors import PULL_REQUEST
 from mqreplay.decode.logs.broker_facts import LockLine
 from mqreplay.decode.logs.controller_log import BrokerInactive, MasterElected
 from mqreplay.decode.logs.form import Fact
 from mqreplay.decode.logs.namesrv_log import BrokerSeen, TopicRegistered
+from mqreplay.decode.logs.remoting_log import RequestFailed
 
 SOURCE: Final = "broker_log"
 Record = tuple[str, dict[str, object]]
@@ -37,6 +40,16 @@ def runtime(ts: int, broker: Broker, error: str | None, source: str, table: Mapp
     record: dict[str, object] = {"ts": ts, **broker_fields(broker), "full": False, "source": source}
     record |= {} if table is None else {"table": table}
     return "broker_runtime", record if error is None else {**record, "error": error}
+
+
+def refused_pull_record(ts: int, broker: Broker | None, fact: RequestFailed) -> Record:
+    """Return the record of a pull that a broker refused by its access rules.
+
+    The broker answers with the exception as remark (NettyRemotingAbstract#processRequestCommand).
+    """
+    names = {} if broker is None else {"broker_name": broker.name, "broker_addr": broker.addr}
+    answer = {"response_code": SYSTEM_ERROR, "remark": fact.cause, "source": "remoting_log"}
+    return "client_errors", {"ts": ts, "request": PULL_REQUEST, **names, **(fact.refused or {}), **answer}
 
 
 def event_record(ts: int, event: str, broker_name: str, fields: Mapping[str, object], source: str = SOURCE) -> Record:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from mqreplay.decode.broker_runtime import EXPIRED, NAME_SERVER_LOST
-from mqreplay.decode.logs.broker_facts import FallBehind, LockLine
+from mqreplay.decode.logs.broker_facts import LockLine
 from mqreplay.decode.logs.client_facts import HeartbeatFailed
 from mqreplay.decode.logs.log_line import (
     BROKER_LINES,
@@ -22,11 +22,13 @@ from mqreplay.decode.logs.log_line import (
     LOCK_LINES,
     LOGS,
     NAMESRV_LINES,
+    REMOTING_LINES,
     STATS_LINES,
     STORE_LINES,
     LogLine,
 )
 from mqreplay.decode.logs.namesrv_log import BrokerSeen
+from mqreplay.decode.logs.remoting_log import RequestFailed
 from mqreplay.decode.logs.store_log import DiskMarked
 from mqreplay.importer.files.sources import Writer
 from mqreplay.importer.logs.broker_history import LAST_MS, STOPPED, BrokerEvents, BrokerHistory, Correction
@@ -36,6 +38,7 @@ from mqreplay.importer.logs.broker_records import (
     broker_fields,
     controller_record,
     lock_record,
+    refused_pull_record,
     runtime,
 )
 from mqreplay.importer.logs.client_history import ClientHistory
@@ -45,6 +48,7 @@ from mqreplay.importer.logs.log_identity import broker_in_lines, named_brokers, 
 from mqreplay.importer.logs.log_text import LineCount
 from mqreplay.importer.logs.log_zones import Span, Zones, client_offset, misfits, zones_of
 from mqreplay.importer.logs.registered_clients import Presence
+from mqreplay.importer.logs.stats_lines import StatsLines
 
 UNKNOWN_BROKER: Final = "nothing shows which broker wrote it; give --broker NAME-ID"
 UNKNOWN_ADDRESS: Final = (
@@ -161,6 +165,7 @@ class _Import:
             LOCK_LINES: self._lock_records,
             STATS_LINES: self._stats_records,
             STORE_LINES: self._store_records,
+            REMOTING_LINES: self._remoting_records,
             NAMESRV_LINES: self._namesrv_records,
             CONTROLLER_LINES: self._controller_records,
         }[process.log]
@@ -287,11 +292,12 @@ class _Import:
                 continue
             yield lock_record(zones.epoch_ms(line.clock), lock)
 
-    def _stats_records(self, process: Process, _: Zones) -> Iterator[Record]:
+    def _stats_records(self, process: Process, zones: Zones) -> Iterator[Record]:
+        stats = StatsLines()
         for line in self._lines(process):
-            if isinstance(line.fact, FallBehind):
-                form = f"lines of stats.log about the lag of consumers, by {line.fact.measure}: no decision uses them"
-                self.report.left_out[f"{form} (give mqadmin consumerProgress -g GROUP twice, some minutes apart)"] += 1
+            if line.fact is not None and line.log == STATS_LINES:
+                stats.take(zones.epoch_ms(line.clock), line.fact)
+        stats.count(self.report.lines)
         yield from ()
 
     def _store_records(self, process: Process, zones: Zones) -> Iterator[Record]:
@@ -302,6 +308,18 @@ class _Import:
             if isinstance(line.fact, DiskMarked):
                 figures = {line.fact.figure: line.fact.ratio}
                 yield runtime(zones.epoch_ms(line.clock), broker, None, "store_log", figures)
+
+    def _remoting_records(self, process: Process, zones: Zones) -> Iterator[Record]:
+        broker = self._broker_of(process)
+        for line in self._lines(process):
+            if not isinstance(line.fact, RequestFailed):
+                continue
+            if line.fact.refused is None:
+                form = "requests that ended in an exception of a broker, and were no pulls refused by access rules"
+                self.report.left_out[form] += 1
+                self.report.examples.setdefault(form, line.fact.cause or line.message)
+                continue
+            yield refused_pull_record(zones.epoch_ms(line.clock), broker, line.fact)
 
     def _namesrv_records(self, process: Process, zones: Zones) -> Iterator[Record]:
         named = named_brokers(process, self._brokers.values()) | self._brokers

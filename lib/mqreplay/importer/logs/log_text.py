@@ -14,6 +14,7 @@ from mqreplay.decode.logs.exceptions import Thrown, cause_in, exceptions_in, joi
 from mqreplay.decode.logs.line_time import MAX_LINE_BYTES, text_of_line
 from mqreplay.decode.logs.log_line import LogLine, UnusableLine, begins_record, has_level, read_log_line, with_exception
 from mqreplay.decode.logs.other_clients import CPP, GO, GRPC, INSTEAD, other_client
+from mqreplay.decode.logs.remoting_log import RequestFailed
 from mqreplay.decode.text import encoding_of
 from mqreplay.importer.files.layout import base_name
 from mqreplay.importer.files.other_files import unused_log
@@ -123,11 +124,11 @@ class _Record:
 
     def take_cause(self, cause: str | None, count: LineCount) -> None:
         """Take the first exception below a line whose fact has a cause, and count it as used."""
-        fact = None if self.line is None else self.line.fact
-        if self.line is not None and isinstance(fact, StartFailed) and fact.cause is None and cause is not None:
-            self.line = self.line._replace(fact=fact._replace(cause=cause))
-            count.left_out[OTHER] -= 1
-            count.used += 1
+        match self.line:
+            case LogLine(fact=StartFailed(cause=None) | RequestFailed(cause=None) as fact) if cause is not None:
+                self.line = self.line._replace(fact=fact._replace(cause=cause))
+                count.left_out[OTHER] -= 1
+                count.used += 1
 
     def finish(self, count: LineCount) -> LogLine | None:
         """Return the line with what the exceptions say; None for a line without a time. Correct the count."""
