@@ -18,7 +18,10 @@ SENT_BACK: Final = (
     "minutes of stats.log in which a group sent messages back: no decision uses them (give rocketmq_client.log of its "
     "consumers, which has the exception of the listener)"
 )
-NOT_READ: Final = f"minutes of stats.log in which a group read nothing of a topic that got messages: no decision uses them ({_PROGRESS})"
+NOT_READ: Final = (
+    "minutes of stats.log in which a group read nothing of a topic that got messages: no decision uses them "
+    f"({_PROGRESS})"
+)
 _Minutes = dict[tuple[str, str], list[tuple[int, int]]]  # by group and topic: when (epoch ms), and how many
 
 
