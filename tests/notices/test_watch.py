@@ -341,4 +341,6 @@ def test_the_loop_keeps_its_interval_until_it_is_interrupted(tmp_path):
             wait=wait,
         )
     assert rounds == [1, 2]
-    assert all(seconds == pytest.approx(60, abs=2) for seconds in ends)  # from the start of a round, however long it took
+    assert all(
+        seconds == pytest.approx(60, abs=2) for seconds in ends
+    )  # from the start of a round, however long it took

@@ -58,6 +58,14 @@ def refusal(folder: Path, name: str, text: str) -> str:
 
 
 LINES = {
+    "store.log": (
+        "ERROR SendMessageThread_26 - do sync transfer other node, wait return, but failed, topic: t tags: null",
+        "a master waited for its slave in vain (give the output of haStatus",
+    ),
+    "rocketmq_client.log": (
+        "INFO MQClientFactoryScheduledThread - send heart beat to broker[broker-a 0 10.1.2.3:10911] failed",
+        "(give broker.log of the broker): 1, such as broker-a-0 at 10.1.2.3:10911",
+    ),
     "storeerror.log": (
         "ERROR ReputMessageService - [BUG]logic queue order maybe wrong, expectLogicOffset: 1204000 "
         "currentLogicOffset: 1203980 Topic: T_ord QID: 0 Diff: 20",
@@ -78,6 +86,11 @@ LINES = {
 def test_a_line_without_a_fact_is_named(name: str, tmp_path: Path) -> None:
     line, words = LINES[name]
     assert words in refusal(tmp_path, name, f"2019-08-19 09:00:01 {line}\n")
+
+
+def test_a_line_without_a_date_says_what_to_give(tmp_path: Path) -> None:
+    words = refusal(tmp_path, "paste.txt", "MQClientException: No route info of this topic: t\n")
+    assert "; give the lines with their dates" in words
 
 
 @pytest.mark.parametrize(("text", "what"), TEXTS.items(), ids=range(len(TEXTS)))

@@ -71,6 +71,19 @@ UNREAD: Final = (
         "shows a pull; rocketmq_client.log of the client names the queue and the code)",
     ),
     (
+        "do sync transfer other node, wait return, but failed",  # CommitLog#handleHA
+        "messages for which a master waited for its slave in vain (give the output of haStatus -b MASTER_ADDR; the "
+        "producer got FLUSH_SLAVE_TIMEOUT or SLAVE_NOT_AVAILABLE)",
+    ),
+    (
+        "ha housekeeping, found this connection",  # HAConnection.ReadSocketService
+        "slaves that a master lost, as they reported nothing for haHousekeepingInterval (give haStatus -b MASTER_ADDR)",
+    ),
+    (
+        "not in lock el",  # elapsed or eclipse: DefaultMessageStore#putMessage
+        "messages that a broker stored slowly (give brokerStatus -b ADDR: putMessageDistributeTime counts them)",
+    ),
+    (
         "The Name Server boot success",
         "starts of a name server: it knows no broker until each has registered again, for up to 30 s",
     ),

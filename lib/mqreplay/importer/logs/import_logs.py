@@ -54,6 +54,10 @@ UNKNOWN_BROKER: Final = "nothing shows which broker wrote it; give --broker NAME
 UNKNOWN_ADDRESS: Final = (
     "lines of namesrv.log about brokers with an unknown address (add the output of clusterList, which names them)"
 )
+UNANSWERED: Final = (
+    "heartbeats without an answer, which alone do not show whether the broker or the network failed (give broker.log "
+    "of the broker)"
+)
 _LOST: Final = {
     "destroyed": "its connection closed without an unregistration",
     "expired": EXPIRED,
@@ -138,6 +142,11 @@ class _Import:
             if any(first < ts < last for first, last in silences):
                 stem, record = runtime(ts, Broker(*beat), "it did not answer a heartbeat", "client_log")
                 self._writer.append(stem, record)
+            else:
+                self.report.left_out[UNANSWERED] += 1
+                self.report.examples.setdefault(
+                    UNANSWERED, f"{beat.broker_name}-{beat.broker_id} at {beat.broker_addr}"
+                )
         self._helps(found)
         return self.report
 
