@@ -55,6 +55,15 @@ UNREAD: Final = (
         )
         for refused in ("The broker's subscription is not latest, ", "the consumer's subscription not exist, ")
     ),
+    (
+        "the consumer's group info not exist, group: ",  # PullMessageProcessor
+        "pulls that a broker refused because no consumer of the group was registered with it (code 24; give "
+        "rocketmq_client.log of the group's consumers, which has their heartbeats)",
+    ),
+    (
+        "receive broker's notification[",  # ClientRemotingProcessor#notifyConsumerIdsChanged
+        "notifications of a broker that the members of a group changed (give broker.log: it has who joined and left)",
+    ),
     ("not in cidAll: ", "rebalances of a client that its list of members lacks"),
     (
         " shutdown, elect a new master done, result:",  # 5.0 and 5.1.0; the line begins with the name of the broker
@@ -78,6 +87,19 @@ UNREAD: Final = (
     (
         "ha housekeeping, found this connection",  # HAConnection.ReadSocketService
         "slaves that a master lost, as they reported nothing for haHousekeepingInterval (give haStatus -b MASTER_ADDR)",
+    ),
+    (
+        "master pushed offset not equal the max phy offset in slave",  # HAClient#dispatchReadRequest
+        "answers of a master that do not fit what its slave has, which therefore copies nothing (give haStatus -b "
+        "MASTER_ADDR)",
+    ),
+    (
+        "load file ",  # MappedFileQueue#load, before an exception
+        "files of a store that a broker could not load, so that it did not start (the exception is below the line)",
+    ),
+    (
+        "[BUG]put commit log position info to ",  # ConsumeQueue#putMessagePositionInfoWrapper
+        "entries that a broker could not write into the index of a queue (give topicStatus -t TOPIC, twice)",
     ),
     (
         "not in lock el",  # elapsed or eclipse: DefaultMessageStore#putMessage
