@@ -57,4 +57,4 @@ def test_another_request_is_counted(thread: str, cause: str, tmp_path: Path) -> 
     ((form, number),) = report.left_out.items()
     assert number == 1
     assert "ended in an exception of a broker" in form
-    assert report.examples[form] == (cause if cause != STACK else "process request exception")
+    assert report.examples[form] == (cause if cause != STACK else "without its exception")

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from mqreplay.decode.logs.form import Form
 
-_OF_PULLS: Final = "PullMessageThread_"
+_PULL_THREAD: Final = "PullMessageThread_"
 # PlainPermissionManager#checkPerm with PlainAccessResource#printStr
 _LACKS: Final = re.compile(r".*AclException: No (?:default )?permission for (group|topic):([^\s,]{1,255})", re.ASCII)
 
@@ -31,7 +31,7 @@ class RequestFailed(NamedTuple):
         ({'consumer_group': 'pay'}, None)
         """
         match = _LACKS.match(self.cause or "")
-        if match is None or _OF_PULLS not in self.thread:
+        if match is None or _PULL_THREAD not in self.thread:
             return None
         return {"consumer_group" if match[1] == "group" else "topic": match[2]}
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import datetime as dt
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Final
 
 from mqreplay.decode.broker_runtime import EXPIRED, NAME_SERVER_LOST
@@ -28,7 +27,6 @@ from mqreplay.decode.logs.log_line import (
     LogLine,
 )
 from mqreplay.decode.logs.namesrv_log import BrokerSeen
-from mqreplay.decode.logs.remoting_log import RequestFailed
 from mqreplay.decode.logs.store_log import DiskMarked
 from mqreplay.importer.files.sources import Writer
 from mqreplay.importer.logs.broker_history import LAST_MS, STOPPED, BrokerEvents, BrokerHistory, Correction
@@ -38,14 +36,14 @@ from mqreplay.importer.logs.broker_records import (
     broker_fields,
     controller_record,
     lock_record,
-    refused_pull_record,
+    refused_pulls,
     runtime,
 )
 from mqreplay.importer.logs.client_history import ClientHistory
 from mqreplay.importer.logs.held_queues import Record
 from mqreplay.importer.logs.log_files import LogScan, Process
 from mqreplay.importer.logs.log_identity import broker_in_lines, named_brokers, slave_of_folder
-from mqreplay.importer.logs.log_text import LineCount
+from mqreplay.importer.logs.log_report import UNANSWERED_BEATS, LogReport
 from mqreplay.importer.logs.log_zones import Span, Zones, client_offset, misfits, zones_of
 from mqreplay.importer.logs.registered_clients import Presence
 from mqreplay.importer.logs.stats_lines import StatsLines
@@ -54,30 +52,11 @@ UNKNOWN_BROKER: Final = "nothing shows which broker wrote it; give --broker NAME
 UNKNOWN_ADDRESS: Final = (
     "lines of namesrv.log about brokers with an unknown address (add the output of clusterList, which names them)"
 )
-UNANSWERED: Final = (
-    "heartbeats without an answer, which alone do not show whether the broker or the network failed (give broker.log "
-    "of the broker)"
-)
 _LOST: Final = {
     "destroyed": "its connection closed without an unregistration",
     "expired": EXPIRED,
 }
 _AGAIN_MS: Final = 10_000  # the same loss of a broker in the logs of two name servers
-
-
-@dataclass
-class LogReport:
-    """Recognised and refused files by path, counts of skipped lines, and notes for the user."""
-
-    recognised: list[tuple[str, str, int]] = field(default_factory=list)  # path, what, records
-    left_out: Counter[str] = field(default_factory=Counter)
-    examples: dict[str, str] = field(default_factory=dict)  # of what was left out
-    not_recognised: list[tuple[str, str]] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-    helps: list[str] = field(default_factory=list)
-    found_brokers: dict[str, dict[str, str]] = field(default_factory=dict)  # "<name>-<id>": addr
-    lines: LineCount = field(default_factory=LineCount)
-    repeated: int = 0  # files with the content of another one
 
 
 def import_logs(
@@ -143,9 +122,9 @@ class _Import:
                 stem, record = runtime(ts, Broker(*beat), "it did not answer a heartbeat", "client_log")
                 self._writer.append(stem, record)
             else:
-                self.report.left_out[UNANSWERED] += 1
+                self.report.left_out[UNANSWERED_BEATS] += 1
                 self.report.examples.setdefault(
-                    UNANSWERED, f"{beat.broker_name}-{beat.broker_id} at {beat.broker_addr}"
+                    UNANSWERED_BEATS, f"{beat.broker_name}-{beat.broker_id} at {beat.broker_addr}"
                 )
         self._helps(found)
         return self.report
@@ -319,16 +298,9 @@ class _Import:
                 yield runtime(zones.epoch_ms(line.clock), broker, None, "store_log", figures)
 
     def _remoting_records(self, process: Process, zones: Zones) -> Iterator[Record]:
-        broker = self._broker_of(process)
-        for line in self._lines(process):
-            if not isinstance(line.fact, RequestFailed):
-                continue
-            if line.fact.refused is None:
-                form = "requests that ended in an exception of a broker, and were no pulls refused by access rules"
-                self.report.left_out[form] += 1
-                self.report.examples.setdefault(form, line.fact.cause or line.message)
-                continue
-            yield refused_pull_record(zones.epoch_ms(line.clock), broker, line.fact)
+        broker, report = self._broker_of(process), self.report
+        lines = ((zones.epoch_ms(line.clock), line.fact) for line in self._lines(process))
+        yield from refused_pulls(lines, broker, report.left_out, report.examples)
 
     def _namesrv_records(self, process: Process, zones: Zones) -> Iterator[Record]:
         named = named_brokers(process, self._brokers.values()) | self._brokers

@@ -30,7 +30,7 @@ _LARGE: Final = 1 << 20  # bytes; a smaller file is read whatever it is
 _CONTROLS: Final = bytes({*range(32)} - {*b"\t\n\r\x1b"})
 _MOST_CONTROLS: Final = 0.08  # of the first bytes of a text; one in ten of random bytes
 _SHOWN: Final = 120  # characters of an example
-_NO_DATE: Final = re.compile("without a date|have no date")
+_UNDATED: Final = re.compile("without a date|have no date")
 _LOG: Final = re.compile(r"\.(?:log|out)\b")
 
 
@@ -97,7 +97,7 @@ def why_no_log(path: str, count: LineCount) -> str | None:
         examples = {form: count.examples[form].removeprefix(f"{path}:") for form in unusable}
         shown = "; ".join(f"{form} ({count.left_out[form]:,}), such as line {examples[form]}" for form in unusable)
         instead = f"; give {INSTEAD}" if any(form in OTHER_CLIENTS for form in unusable) else ""
-        instead += "; give the lines with their dates" if any(_NO_DATE.search(form) for form in unusable) else ""
+        instead += "; give the lines with their dates" if any(_UNDATED.search(form) for form in unusable) else ""
         return f"no line of it can be used: {shown}{instead}"
     damaged = [form for form in count.left_out if form.startswith("damaged")]
     if damaged:

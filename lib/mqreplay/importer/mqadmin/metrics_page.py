@@ -77,13 +77,13 @@ def disks(page: MetricsPage, ts_ms: int, context: AdminContext) -> list[Record]:
 
     Raises DecodeError without any: the detail says what the page is, what it shows, and what to give instead.
     """
-    found = page.figures.get(_DISK, [])
+    ratios = page.figures.get(_DISK, [])
     names = {labels["broker"] for figures in page.figures.values() for labels, _ in figures if "broker" in labels}
     polls: list[Record] = []
-    for labels, ratio in found:
+    for labels, ratio in ratios:
         addr = labels.get("brokerHost", "")
         # The exporter asks masters alone. The only name of a page is that of its only address.
-        only = (min(names), 0) if len(names) == len(found) == 1 else None
+        only = (min(names), 0) if len(names) == len(ratios) == 1 else None
         broker = context.names.of_address(addr) or only
         is_full = broker in context.nearly_full or CLEAN_RATIO < ratio <= 1
         if broker is None or not is_full:
