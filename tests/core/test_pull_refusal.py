@@ -24,6 +24,11 @@ from mqreplay.core.pull_refusal import refusal_of
         (1, "store getMessage return null", "store"),
         (501, "T-3 cannot find mapping item in request process of current broker b", "static topic"),
         (1, "org.apache.rocketmq.acl.common.AclException: No accessKey is configured, x", "ACL"),
+        (
+            1,
+            "com.aliyun.openservices.ons.api.AuthenticationException: valid permission failed.",
+            "ACL",
+        ),
         (16, "User:rmq has no permission to access Topic:t from 10.0.0.9, no matched policies.", "ACL"),
     ],
 )

@@ -6,7 +6,7 @@ import datetime as dt
 
 import polars as pl
 
-from findings.test_every import LOST_S
+from evidence_of_rows import LOST_S
 from mqreplay.findings.every import KINDS, finish
 from mqreplay.findings.shape import HIDDEN, SCHEMA, finding, none, that_reach
 from silver_moments import at

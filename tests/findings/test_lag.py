@@ -13,7 +13,7 @@ from silver_moments import at
 
 LAG = {"consumer_group": pl.String, "topic": pl.String, "broker_name": pl.String, "queue_id": pl.Int32}
 LAG |= {"from_ts": INSTANT, "to_ts": INSTANT, "offset": pl.Int64, "waiting": pl.Int64, "arrived": pl.Int64}
-LAG |= {"never": pl.Boolean, "refused_by": pl.String}
+LAG |= {"never": pl.Boolean, "refused_by": pl.String, "age_s": pl.Int64}
 MEMBERS = {"consumer_group": pl.String, "client_id": pl.String, "from_ts": INSTANT, "to_ts": INSTANT}
 
 
@@ -50,6 +50,11 @@ def test_the_last_member_left_or_none_was_listed() -> None:
     assert never[0]["summary"].endswith(" The brokers list no member of it.")
 
 
+def test_the_oldest_of_the_last_consumed_messages_is_named() -> None:
+    (row,) = found([lag(0, 100) | {"age_s": 90}, lag(0, 100, queue_id=1) | {"age_s": 9000}], ("c", 0, 200))
+    assert "; 14 messages waited; the last message that it consumed was 2 h 30 min old. 1 member" in row["summary"]
+
+
 def test_a_long_lag_and_many_queues_stay_readable() -> None:
     (row,) = found([lag(0, 10_000_000, queue_id=n, waiting=2**62) for n in range(17)])
     assert " and 1 more queue for 115 d 17 h while" in row["summary"]
@@ -75,7 +80,7 @@ def test_a_group_that_never_consumed_and_why() -> None:
 
 
 def test_a_group_that_falls_behind_has_both_rates() -> None:
-    schema = {name: of for name, of in LAG.items() if name not in ("offset", "never", "refused_by")}
+    schema = {name: of for name, of in LAG.items() if name not in ("offset", "never", "refused_by", "age_s")}
     schema |= {"lag_before": pl.Int64, "consumed": pl.Int64}
     rows = [lag(0, 200, queue_id=q, waiting=150) | {"arrived": 200, "consumed": 60, "lag_before": 10} for q in (0, 1)]
     spans = pl.DataFrame([{name: row[name] for name in schema} for row in rows], schema)

@@ -22,6 +22,7 @@ STANDSTILL = {
     "offset": pl.Int64,
     "waiting": pl.Int64,
     "refused": pl.Int64,
+    "age_s": pl.Int64,
 }
 Row = dict[str, Any]
 
@@ -64,6 +65,11 @@ def test_what_is_further_away_is_another_finding():
 def test_refused_pulls_are_summed():
     (row,) = found(standstill(0, 100, refused=2), standstill(0, 100, queue_id=1, refused=5))
     assert row["summary"].endswith(" at 30 for 100 s, with up to 110 messages waiting; 7 pulls refused meanwhile.")
+
+
+def test_the_oldest_of_the_last_consumed_messages_is_named():
+    (row,) = found(standstill(0, 100, age_s=90), standstill(0, 100, queue_id=1, age_s=5400))
+    assert row["summary"].endswith(" waiting; the last message that it consumed was 5400 s old.")
 
 
 def test_a_span_of_months():

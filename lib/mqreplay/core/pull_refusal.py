@@ -104,8 +104,9 @@ REFUSALS: Final[dict[str, PullRefusal]] = {
     ".* cannot find mapping item in request process": PullRefusal(
         (NOT_LEADER_FOR_QUEUE,), STORE, "the broker does not have this queue of a static topic"
     ),
-    # PlainAccessValidator (the exception is the remark), AuthenticationPipeline and AuthorizationPipeline of 5.3
-    ".*AclException|.* has no permission to access |User:.* (?:is|not) |Authentication failed|Authorization failed"
+    # PlainAccessValidator (the exception is the remark), AuthenticationPipeline and AuthorizationPipeline of 5.3; ONS
+    ".*AclException|.*AuthenticationException: |.* has no permission to access |User:.* (?:is|not) "
+    "|Authentication failed|Authorization failed"
     "|check signature failed": PullRefusal(
         (SYSTEM_ERROR, NO_PERMISSION), ACCESS, "the client has no right to read (ACL)"
     ),

@@ -9,6 +9,7 @@ import polars as pl
 from mqreplay.decode.recording.advice import Need
 from mqreplay.evidence.intervals import with_session
 from mqreplay.evidence.lags.growing_lag import growing_lag
+from mqreplay.evidence.offsets.queue_ends import with_age
 from mqreplay.findings.finding_evidence import FindingEvidence
 from mqreplay.findings.kind import Cause, FindingKind
 from mqreplay.findings.limits import Limits
@@ -34,8 +35,10 @@ def find(evidence: FindingEvidence, limits: Limits) -> pl.DataFrame:
     members, cluster, gap_s = evidence.members, evidence.cluster, limits.same_cause_gap_s
     # An operator who asks for the progress of a group alone gets none of its members.
     unknown = evidence.stated_groups.difference(members["consumer_group"])
-    behind = behind_findings(evidence.falling_behind, members, cluster, gap_s, limits.behind_messages, unknown)
-    return pl.concat([lag_findings(every, members, cluster, gap_s, unknown), behind])
+    stated = (evidence.consume_stats, evidence.stated_groups)
+    slower = with_age(evidence.falling_behind, *stated)
+    behind = behind_findings(slower, members, cluster, gap_s, limits.behind_messages, unknown)
+    return pl.concat([lag_findings(with_age(every, *stated), members, cluster, gap_s, unknown), behind])
 
 
 LAG_GROWS = FindingKind(
@@ -115,6 +118,7 @@ def _merged(rows: pl.DataFrame, members: pl.DataFrame, by: list[str], gap_s: int
         pl.col("to_ts").max(),
         pl.col("waiting").max(),
         pl.col("refused_by").first() if "refused_by" in rows.columns else pl.lit(None, pl.String).alias("refused_by"),
+        pl.col("age_s").max() if "age_s" in rows.columns else pl.lit(None, pl.Int64).alias("age_s"),
         pl.col(sums).max(),
     )
     merged = of_queue.group_by(*by, "session").agg(
@@ -124,6 +128,7 @@ def _merged(rows: pl.DataFrame, members: pl.DataFrame, by: list[str], gap_s: int
         # The sum may not fit 64 bits: a file may hold any offset.
         pl.col("waiting").cast(pl.Int128).sum().alias("waiting"),
         pl.col("refused_by").first(),
+        pl.col("age_s").max(),
         pl.col(sums).sum(),
         one_or_none("broker_name"),
         one_or_none("queue_id"),

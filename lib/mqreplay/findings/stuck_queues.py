@@ -6,6 +6,7 @@ import polars as pl
 
 from mqreplay.decode.recording.advice import Need
 from mqreplay.evidence.intervals import with_session
+from mqreplay.evidence.offsets.queue_ends import with_age
 from mqreplay.findings.finding_evidence import FindingEvidence
 from mqreplay.findings.kind import Cause, FindingKind
 from mqreplay.findings.limits import Limits
@@ -15,7 +16,8 @@ from mqreplay.words.keys import GROUP_QUEUE
 
 def find(evidence: FindingEvidence, limits: Limits) -> pl.DataFrame:
     """Return the queues whose offset did not move while a member held them."""
-    return stuck_findings(evidence.held_standstills, evidence.cluster, limits.same_cause_gap_s)
+    standstills = with_age(evidence.held_standstills, evidence.consume_stats, evidence.stated_groups)
+    return stuck_findings(standstills, evidence.cluster, limits.same_cause_gap_s)
 
 
 STUCK_QUEUE = FindingKind(
@@ -46,7 +48,7 @@ STUCK_QUEUE = FindingKind(
 
 
 def stuck_findings(standstills: pl.DataFrame, cluster: str, gap_s: int) -> pl.DataFrame:
-    """Return STUCK_QUEUE, of the frame of standstills.held_standstills.
+    """Return STUCK_QUEUE, of the frame of standstills.held_standstills with age_s.
 
     Standstills of one group and topic that are ``gap_s`` seconds apart or less are one finding.
     """
@@ -57,6 +59,7 @@ def stuck_findings(standstills: pl.DataFrame, cluster: str, gap_s: int) -> pl.Da
         pl.col("to_ts").max(),
         *places(None, text="{}/{}"),
         pl.col("waiting").max(),
+        pl.col("age_s").max(),
         pl.col("refused").sum(),
         one_or_none("offset"),
         one_or_none("broker_name"),

@@ -24,6 +24,11 @@ REMOTING = "org.apache.rocketmq.remoting.exception"
             f"{CLIENT}.MQClientException: Send [3] times, still failed, cost [4]ms, Topic: t, BrokersSent: [a, null]",
             {"topic": "t", "brokers": ("a",), "request": "send"},
         ),
+        # The words of an application around the message of the exception.
+        (
+            "ERROR publish topic:t error:CODE: 14  DESC: service not available now BROKER: 10.1.0.7:10911",
+            {"code": 14, "remark": "service not available now", "broker_addr": "10.1.0.7:10911", "request": "send"},
+        ),
         (f"{CLIENT}.MQClientException: No route info of this topic: t", {"topic": "t", "request": "send"}),
         (f"{CLIENT}.MQClientException: No route info of this topic, t", {"topic": "t", "request": "send"}),
         (f"{REMOTING}.RemotingTooMuchRequestException: sendDefaultImpl call timeout", {"request": "send"}),
@@ -38,7 +43,7 @@ def test_what_an_exception_says(text: str, expected: dict[str, object]) -> None:
     found = exception_in(text)
     assert found is not None
     assert {name: getattr(found[0], name) for name in expected} == expected
-    assert text[found[1] :].startswith(found[0].java_class)
+    assert text[found[1] :].startswith((found[0].java_class, "CODE: "))
 
 
 def test_other_lines_have_none() -> None:
@@ -48,13 +53,22 @@ def test_other_lines_have_none() -> None:
 
 
 def test_each_form_names_its_class() -> None:
-    assert all(form.text.startswith(f"{form.source}: ") for form in FORMS)
+    assert all(form.text.startswith((f"{form.source}: ", "CODE: ")) for form in FORMS)
 
 
 def test_a_chain_is_what_its_causes_know() -> None:
     sent = Thrown("MQClientException", topic="t", brokers=("a",), request="send")
     assert joined([sent, Thrown("MQBrokerException", code=14)]).topic == "t"
     assert joined([Thrown("MQBrokerException", code=14)], "pull").request == "pull"
+
+
+@pytest.mark.parametrize(
+    ("waited_ms", "shown", "request_"),
+    [(209, None, "send"), (2999, None, "send"), (5011, None, None), (209, "pull", "pull"), (31000, None, None)],
+)
+def test_only_sends_wait_for_less_than_three_seconds(waited_ms: int, shown: str | None, request_: str | None) -> None:
+    remark = f"[TIMEOUT_CLEAN_QUEUE]broker busy, start flow control for a while, period in queue: {waited_ms}ms"
+    assert joined([Thrown("MQBrokerException", code=2, remark=remark)], shown).request == request_
 
 
 def test_a_line_of_json_has_the_whole_trace() -> None:

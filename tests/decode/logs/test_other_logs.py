@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from decode.logs.log_messages import MQ, QUEUE, read_fact
-from mqreplay.decode.logs.broker_facts import LockLine
+from mqreplay.decode.logs.broker_facts import LockLine, MinuteCount
 from mqreplay.decode.logs.namesrv_log import BrokerSeen, MasterNamed
 from mqreplay.words.errors import DecodeError
 
@@ -67,9 +67,16 @@ def test_fall_behind() -> None:
     fall = read_fact("[GROUP_GET_FALL_TIME] [0@a@b] Stats Every 5 Minutes, Value: 12")
     assert fall is not None
     assert fall[:] == ("time", "b", "a", 0, 12)
-    assert read_fact("[GROUP_GET_NUMS] [a@b] Stats In One Minute, SUM: 1 TPS: 0.02 AVGPT: 1.00") is None
     with pytest.raises(DecodeError):
         read_fact("[GROUP_GET_FALL_SIZE] [0@a@b] Stats Every 5 Min")
+
+
+def test_messages_of_a_minute() -> None:
+    minute = "Stats In One Minute, SUM: 7 TPS: 0.12 AVGPT: 1.00"
+    assert read_fact(f"[TOPIC_PUT_NUMS] [a] {minute}") == MinuteCount("sent", "a", 7)
+    assert read_fact(f"[GROUP_GET_NUMS] [a@b] {minute}") == MinuteCount("read", "a", 7, "b")
+    assert read_fact(f"[SNDBCK_PUT_NUMS] [a@b] {minute}") == MinuteCount("sent_back", "a", 7, "b")
+    assert read_fact(f"[GROUP_GET_SIZE] [a@b] {minute}") is None
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from mqreplay.words.errors import InputError
 TEXTS = {
     'rocketmq_producer_offset{cluster="p",topic="t",lastUpdateTimestamp="1636000000000",} 991200.0': "exporter",
     '# TYPE rocketmq_x gauge\nrocketmq_consumer_lag_messages{topic="t",consumer_group="g"} 7': "metrics",
+    "#\n# There is insufficient memory for the Java Runtime Environment to continue.\n": "no memory",
     "# TYPE jvm_threads_live gauge\njvm_threads_live 7.0": "Prometheus",
     "2021-11-04 10:00:00\nFull thread dump OpenJDK 64-Bit Server VM (25.292-b10 mixed mode):": "thread dump",
     '"ConsumeMessageThread_3" #41 prio=5 os_prio=0 tid=0x1 nid=0x2 waiting on condition [0x3]': "thread dump",
@@ -58,6 +59,32 @@ def refusal(folder: Path, name: str, text: str) -> str:
 
 
 LINES = {
+    "broker.log": (
+        "WARN PullMessageThread_84 - the consumer's group info not exist, group: pay",
+        "no consumer of the group was registered with it (code 24; give rocketmq_client.log",
+    ),
+    "job.log": (
+        "INFO NettyClientPublicExecutor_1 - receive broker's notification[10.1.0.7:10911], the consumer group: g "
+        "changed, rebalance immediately",
+        "(give broker.log: it has who joined and left)",
+    ),
+    "storeerror.1.log": (
+        "WARN ReputMessageService - [BUG]put commit log position info to t:304 265047020213 failed, retry 2 times",
+        "could not write into the index of a queue",
+    ),
+    "store.1.log": (
+        "ERROR HAClient - master pushed offset not equal the max phy offset in slave, SLAVE: 1067 MASTER: 1068",
+        "do not fit what its slave has",
+    ),
+    "store.2.log": ("ERROR main - load file /store/commitlog/00000000001073741824 error", "could not load"),
+    "store.log": (
+        "ERROR SendMessageThread_26 - do sync transfer other node, wait return, but failed, topic: t tags: null",
+        "a master waited for its slave in vain (give the output of haStatus",
+    ),
+    "rocketmq_client.log": (
+        "INFO MQClientFactoryScheduledThread - send heart beat to broker[broker-a 0 10.1.2.3:10911] failed",
+        "(give broker.log of the broker): 1, such as broker-a-0 at 10.1.2.3:10911",
+    ),
     "storeerror.log": (
         "ERROR ReputMessageService - [BUG]logic queue order maybe wrong, expectLogicOffset: 1204000 "
         "currentLogicOffset: 1203980 Topic: T_ord QID: 0 Diff: 20",
@@ -78,6 +105,11 @@ LINES = {
 def test_a_line_without_a_fact_is_named(name: str, tmp_path: Path) -> None:
     line, words = LINES[name]
     assert words in refusal(tmp_path, name, f"2019-08-19 09:00:01 {line}\n")
+
+
+def test_a_line_without_a_date_says_what_to_give(tmp_path: Path) -> None:
+    words = refusal(tmp_path, "paste.txt", "MQClientException: No route info of this topic: t\n")
+    assert "; give the lines with their dates" in words
 
 
 @pytest.mark.parametrize(("text", "what"), TEXTS.items(), ids=range(len(TEXTS)))

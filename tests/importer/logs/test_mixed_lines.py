@@ -1,4 +1,4 @@
-"""Lines of all forms that operators reported, mixed, cut and joined: each is used, or counted by its form.
+"""Lines of all forms, declared or reported, mixed, cut and joined: each is used, or counted by its form.
 
 200,000 lines with the long tests, a tenth of them with the others.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 import io
 import json
 import random
+import re
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -15,17 +16,42 @@ from typing import Any
 import pytest
 
 from import_shapes import SHAPES
+from mqreplay.decode.logs.form import Form
+from mqreplay.decode.logs.log_line import LOGS as FORMS_OF_LOGS
+from mqreplay.decode.logs.log_line import UnusableLine, read_log_line
 from mqreplay.importer.import_command import import_evidence
 from mqreplay.words.errors import InputError
 
 FOLDERS, FILES = 5, 5
 LINES = [pytest.param(800), pytest.param(8_000, marks=pytest.mark.long)]  # of each file
-MOST_FORMS = 80  # forms, not contents
 
 FOUND = [path for path in sorted(SHAPES.rglob("*")) if path.is_file()]
 LOGS = [path.read_bytes() for path in FOUND if ".log" in path.name and b"\0" not in path.read_bytes()]
 TEXTS = [path.read_bytes() for path in FOUND if path.suffix in (".txt", ".conf", ".yml") or path.name.startswith("run")]
-LOG_LINES = sorted({line for log in LOGS for line in log.splitlines() if line.strip()})
+# Values of each type of field, with which every declared message becomes a line.
+VALUES = {
+    "boolean": "true",
+    "address": "10.1.0.7:10911",
+    "object": '{"offsetTable":{}}',
+    "ratio": "0.91",
+    "queue": "MessageQueue [topic=pay, brokerName=broker-a, queueId=1]",
+    "queues": "[MessageQueue [topic=pay, brokerName=broker-a, queueId=1]]",
+    "channel": "ClientChannelInfo [channel=[id: 0x1, L:/10.1.0.7:10911 - R:/10.1.0.9:51024], clientId=10.1.0.9@7, "
+    "language=JAVA, version=401, lastUpdateTimestamp=1795228807062]",
+    **dict.fromkeys(("int", "long", "positive", "digits"), "17"),
+}
+
+
+def declared(form: Form) -> bytes:
+    """Return a line with a declared message; fields of unknown values make it a damaged one."""
+    message = re.sub(r"\{\?([^{}]*)\}", r"\1", form.text)
+    message = re.sub(r"\{(\w*)(?::(\w+))?\}", lambda field: VALUES.get(field[2] or field[1], "pay"), message)
+    return f"2026-03-09 08:12:05 INFO PullMessageThread_1 - {message}".encode()
+
+
+DECLARED = [declared(form) for forms in FORMS_OF_LOGS.values() for form in forms]
+MOST_FORMS = 40 + 3 * len(DECLARED)  # forms, not contents: each message may be cut, damaged or without a date
+LOG_LINES = sorted({line for log in LOGS for line in log.splitlines() if line.strip()} | {*DECLARED})
 OUTPUTS = [text for text in TEXTS if text and b"\0" not in text]
 PLAIN = b"2026-03-09 08:12:05 INFO main - dispatch behind commit log 0 bytes"
 PREFIXES = [
@@ -167,7 +193,15 @@ def test_logs_and_outputs_in_one_file(seed, lines, tmp_path):
         check_lines(report)
 
 
+def is_read(line: bytes) -> bool:
+    with suppress(UnusableLine):
+        read = read_log_line(line.decode())
+        return read is not None and read.fact is not None
+    return False
+
+
 def test_there_is_something_to_mix():
-    assert len(LOG_LINES) > 150
+    assert len(LOG_LINES) > 250
+    assert sum(map(is_read, DECLARED)) > 0.7 * len(DECLARED)
     assert len(OUTPUTS) > 15
     assert FOLDERS * FILES * LINES[-1].values[0] == 200_000

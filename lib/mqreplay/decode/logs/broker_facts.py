@@ -200,3 +200,12 @@ class FallBehind(NamedTuple):
     topic: str
     queue_id: int
     value: int
+
+
+class MinuteCount(NamedTuple):
+    """Messages of a topic in one minute: sent to it, read by a group, or sent back by it (``group`` is then known)."""
+
+    what: Literal["sent", "read", "sent_back"]
+    topic: str
+    total: int
+    group: str | None = None

@@ -18,6 +18,7 @@ from mqreplay.decode.logs.broker_facts import (
     Joined,
     Left,
     LockLine,
+    MinuteCount,
     OffsetCorrected,
     ResetDone,
     ResetRefused,
@@ -258,14 +259,32 @@ LOCK_FORMS: Final = (
         )
     ),
 )
-STATS_FORMS: Final = tuple(
-    Form(
-        f"[GROUP_GET_FALL_{measure.upper()}] [{{queue_id:int}}@{{topic:key}}@{{group}}] Stats Every 5 Minutes, "
-        "Value: {value:long}",
-        FallBehind,
-        "BrokerStatsManager, MomentStatsItem#printAtMinutes",
-        constants={"measure": measure},
-        start="[GROUP_GET_FALL_",
-    )
-    for measure in ("size", "time")
+_MINUTE: Final = "Stats In One Minute, SUM: {total:positive} TPS: {:text}"
+STATS_FORMS: Final = (
+    *(
+        Form(
+            f"[{name}] [{key}] {_MINUTE}",
+            MinuteCount,
+            "BrokerStatsManager, StatsItem#printAtMinutes",
+            constants={"what": what},
+            start=f"[{name}] [",
+            signs=None,
+        )
+        for name, key, what in (
+            ("TOPIC_PUT_NUMS", "{topic:key}", "sent"),
+            ("GROUP_GET_NUMS", "{topic:key}@{group}", "read"),
+            ("SNDBCK_PUT_NUMS", "{topic:key}@{group}", "sent_back"),
+        )
+    ),
+    *(
+        Form(
+            f"[GROUP_GET_FALL_{measure.upper()}] [{{queue_id:int}}@{{topic:key}}@{{group}}] Stats Every 5 Minutes, "
+            "Value: {value:long}",
+            FallBehind,
+            "BrokerStatsManager, MomentStatsItem#printAtMinutes",
+            constants={"measure": measure},
+            start="[GROUP_GET_FALL_",
+        )
+        for measure in ("size", "time")
+    ),
 )

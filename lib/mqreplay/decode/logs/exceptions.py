@@ -43,6 +43,16 @@ def _form(java_class: str, text: str, request: str | None = None, fact: Callable
 
 
 FORMS: Final = (
+    *(  # MQBrokerException#getMessage, in an application's own words
+        Form(
+            f"CODE: {{code:int}}  DESC: {{remark:text}}{end}",
+            Thrown,
+            "MQBrokerException",
+            constants={"java_class": "MQBrokerException"},
+            signs=None,
+        )
+        for end in (" BROKER: {broker_addr:address}", "")
+    ),
     *(
         _form(java_class, f"CODE: {{code:int}}  DESC: {{remark:text}}{end}")
         for java_class in ("MQBrokerException", "MQClientException")
@@ -67,6 +77,9 @@ FORMS: Final = (
 # Of any class: what a broker throws when it starts is often of Java itself.
 _CAUSE: Final = re.compile(r"(?:Caused by: )?((?:[a-z]\w*\.)+[A-Z][\w$]*(?:Exception|Error)\b.*)", re.ASCII | re.DOTALL)
 MOST_CAUSE: Final = 500  # characters
+# Of the queues of requests that BrokerFastFailure cleans, only that of sends may be cleaned before 3 s by default
+# (BrokerConfig#waitTimeMillsInSendQueue).
+_WAITED: Final = re.compile(r"\[TIMEOUT_CLEAN_QUEUE\].*period in queue: [0-2]?\d{1,3}ms", re.ASCII)
 _LINE_END: Final = re.compile(r"\n|\\n")
 _EXCEPTIONS: Final = Messages({"exceptions": FORMS})
 # Remarks that only answers to sends have: SendMessageProcessor, AbstractSendMessageProcessor, BrokerFastFailure.
@@ -90,7 +103,7 @@ def exceptions_in(text: str) -> list[tuple[Thrown, int]]:
 
     A line of JSON may have a whole stack trace with written line ends.
     """
-    if "Exception: " not in text:
+    if not _may_have_one(text):
         return []
     places, at = [], 0
     for part in _LINE_END.split(text):
@@ -108,7 +121,7 @@ def exception_in(text: str) -> tuple[Thrown, int] | None:
     2
     >>> exception_in("java.lang.NullPointerException: null")
     """
-    if "Exception: " not in text:
+    if not _may_have_one(text):
         return None
     place = _EXCEPTIONS.find(text)
     if place is None:
@@ -116,10 +129,15 @@ def exception_in(text: str) -> tuple[Thrown, int] | None:
     start, at = place
     message = text[at:].rstrip(" \t\r\"',")
     thrown = _EXCEPTIONS.read(start, message)
-    if not isinstance(thrown, Thrown):
+    if not isinstance(thrown, Thrown) or text[:at].endswith("Exception: "):  # of another class, with the same words
         return None
     is_send = thrown.remark is not None and thrown.remark.startswith(_SEND_REMARKS)
-    return thrown._replace(text=message.partition(": ")[2], request=SEND_REQUEST if is_send else thrown.request), at
+    text = message if message.startswith("CODE: ") else message.partition(": ")[2]
+    return thrown._replace(text=text, request=SEND_REQUEST if is_send else thrown.request), at
+
+
+def _may_have_one(text: str) -> bool:
+    return "Exception: " in text or "  DESC: " in text
 
 
 def request_in(text: str) -> str | None:
@@ -158,4 +176,6 @@ def joined(chain: Sequence[Thrown], request: str | None = None) -> Thrown:
     names = ("code", "remark", "broker_addr", "topic", "brokers", "request")
     known = {name: [value for each in chain if (value := getattr(each, name)) not in (None, ())] for name in names}
     values = {name: each[-1] for name, each in known.items() if each}
+    if request is None and _WAITED.match(values.get("remark", "")):
+        request = SEND_REQUEST
     return chain[-1]._replace(**{"request": request, **values})

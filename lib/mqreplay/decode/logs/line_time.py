@@ -59,11 +59,15 @@ class Clock(NamedTuple):
 
 
 class OwnHead(NamedTuple):
-    """The head of a line in RocketMQ's layout: its time, its place (characters) in the text, the message after it."""
+    """The head of a line in RocketMQ's layout: its time, its place (characters) in the text, the message after it.
+
+    ``thread`` is the thread or logger that wrote it, with what else the layout has before the message.
+    """
 
     clock: Clock
     begin: int
     message: str
+    thread: str = ""
 
 
 def text_of_line(line: bytes) -> str:
@@ -108,7 +112,7 @@ def own_head(text: str, at: int | None = None) -> OwnHead | None:
     # Of the layouts with milliseconds only that of 5.x clients is in RocketMQ's zone.
     fixed = mark is None or (mark == "." and _OF_CLIENT_5.fullmatch(middle or "") is not None)
     clock = Clock(wall_ms, mark is not None, FIXED_ZONE if fixed else LOCAL)
-    return OwnHead(clock, match.start(), message)
+    return OwnHead(clock, match.start(), message, middle or "")
 
 
 def clock_before(text: str) -> tuple[Clock | None, int | None]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import Final, NamedTuple
 
-from mqreplay.decode.logs import broker_log, client_log, controller_log, namesrv_log, store_log
+from mqreplay.decode.logs import broker_log, client_log, controller_log, namesrv_log, remoting_log, store_log
 from mqreplay.decode.logs.client_facts import ClientThrew
 from mqreplay.decode.logs.exceptions import Thrown
 from mqreplay.decode.logs.form import Fact, Form, Messages
@@ -18,12 +18,13 @@ from mqreplay.decode.logs.line_time import STATED, Clock, clock_before, own_head
 from mqreplay.decode.logs.wrapping import Wrapping, plain_text, wrapping_of
 from mqreplay.words.errors import DecodeError
 
-CLIENT_LINES, BROKER_LINES, LOCK_LINES, STATS_LINES, STORE_LINES, NAMESRV_LINES, CONTROLLER_LINES = (
+CLIENT_LINES, BROKER_LINES, LOCK_LINES, STATS_LINES, STORE_LINES, REMOTING_LINES, NAMESRV_LINES, CONTROLLER_LINES = (
     "rocketmq_client",
     "broker",
     "lock",
     "stats",
     "store",
+    "remoting",
     "namesrv",
     "controller",
 )
@@ -35,6 +36,7 @@ LOGS: Final[dict[str, tuple[Form, ...]]] = {
     LOCK_LINES: broker_log.LOCK_FORMS,
     STATS_LINES: broker_log.STATS_FORMS,
     STORE_LINES: store_log.FORMS,
+    REMOTING_LINES: remoting_log.FORMS,
     NAMESRV_LINES: namesrv_log.FORMS,
     CONTROLLER_LINES: controller_log.FORMS,
 }
@@ -53,6 +55,15 @@ UNREAD: Final = (
         )
         for refused in ("The broker's subscription is not latest, ", "the consumer's subscription not exist, ")
     ),
+    (
+        "the consumer's group info not exist, group: ",  # PullMessageProcessor
+        "pulls that a broker refused because no consumer of the group was registered with it (code 24; give "
+        "rocketmq_client.log of the group's consumers, which has their heartbeats)",
+    ),
+    (
+        "receive broker's notification[",  # ClientRemotingProcessor#notifyConsumerIdsChanged
+        "notifications of a broker that the members of a group changed (give broker.log: it has who joined and left)",
+    ),
     ("not in cidAll: ", "rebalances of a client that its list of members lacks"),
     (
         " shutdown, elect a new master done, result:",  # 5.0 and 5.1.0; the line begins with the name of the broker
@@ -65,8 +76,34 @@ UNREAD: Final = (
     ),
     (
         "AclException: ",
-        "requests that a broker refused by its access rules (give the client's rocketmq_client.log: it names the "
-        "queue and the code)",
+        'requests that a broker refused by its access rules (a line "process request exception" above such a text '
+        "shows a pull; rocketmq_client.log of the client names the queue and the code)",
+    ),
+    (
+        "do sync transfer other node, wait return, but failed",  # CommitLog#handleHA
+        "messages for which a master waited for its slave in vain (give the output of haStatus -b MASTER_ADDR; the "
+        "producer got FLUSH_SLAVE_TIMEOUT or SLAVE_NOT_AVAILABLE)",
+    ),
+    (
+        "ha housekeeping, found this connection",  # HAConnection.ReadSocketService
+        "slaves that a master lost, as they reported nothing for haHousekeepingInterval (give haStatus -b MASTER_ADDR)",
+    ),
+    (
+        "master pushed offset not equal the max phy offset in slave",  # HAClient#dispatchReadRequest
+        "answers of a master that do not fit what its slave has, which therefore copies nothing (give haStatus -b "
+        "MASTER_ADDR)",
+    ),
+    (
+        "load file ",  # MappedFileQueue#load, before an exception
+        "files of a store that a broker could not load, so that it did not start (the exception is below the line)",
+    ),
+    (
+        "[BUG]put commit log position info to ",  # ConsumeQueue#putMessagePositionInfoWrapper
+        "entries that a broker could not write into the index of a queue (give topicStatus -t TOPIC, twice)",
+    ),
+    (
+        "not in lock el",  # elapsed or eclipse: DefaultMessageStore#putMessage
+        "messages that a broker stored slowly (give brokerStatus -b ADDR: putMessageDistributeTime counts them)",
     ),
     (
         "The Name Server boot success",
@@ -141,11 +178,12 @@ def read_log_line(text: str, messages: Messages = MESSAGES) -> LogLine | None:
     """
     own = own_head(text, 0)
     if own is not None:
-        return _line(messages, own.clock, Wrapping(), own.message)
+        return _with_thread(_line(messages, own.clock, Wrapping(), own.message), own.thread)
     wrapping, text = plain_text(text)
     own = own_head(text)
     if own is not None:
-        return _line(messages, own.clock, wrapping_of(text[: own.begin], wrapping), own.message)
+        line = _line(messages, own.clock, wrapping_of(text[: own.begin], wrapping), own.message)
+        return _with_thread(line, own.thread)
     place = messages.find(text)
     if place is None:
         if _is_part(text):
@@ -168,6 +206,11 @@ def read_log_line(text: str, messages: Messages = MESSAGES) -> LogLine | None:
         # Somebody's notes, or a table of a report.
         form = f"lines with no level and thread that quote RocketMQ inexactly, of the form {_shown(start)}"
         raise UnusableLine(error.code, form, error.detail) from None
+
+
+def _with_thread(line: LogLine, thread: str) -> LogLine:
+    is_of_thread = isinstance(line.fact, remoting_log.RequestFailed)
+    return line._replace(fact=line.fact._replace(thread=thread)) if is_of_thread else line  # type: ignore[union-attr]
 
 
 def _clock_around(wrapping: Wrapping) -> Clock | None:

@@ -14,7 +14,7 @@ from mqreplay.decode.consumer_offset import LARGEST_OFFSET
 from mqreplay.evidence.arrays.frame_arrays import less
 from mqreplay.evidence.arrays.nearest import as_of
 from mqreplay.evidence.frames import columns, first_of, typed
-from mqreplay.evidence.offsets.queue_ends import polled_ends
+from mqreplay.evidence.offsets.queue_ends import polled_ends, stated_offsets
 from mqreplay.words.keys import GROUP_QUEUE, QUEUE
 
 NEGATIVE, PAST_END, UNSURE = "negative", "past_end", "unsure"
@@ -68,7 +68,7 @@ def odd_offsets_of_answers(consume_stats: pl.DataFrame, topic_stats: pl.DataFram
     message at the offset, or the queue ended before the offset later, too: then the row is UNSURE, and there is no row
     if the queue reached the offset later. -1 is an entry that does not exist (ConsumerOffsetManager#queryOffset).
     """
-    rows = _entries(consume_stats)
+    rows = stated_offsets(consume_stats)
     ends = pl.concat(
         [
             polled_ends(topic_stats).select(*QUEUE, "at", "queue_max_offset"),
@@ -99,27 +99,6 @@ def odd_offsets_of_answers(consume_stats: pl.DataFrame, topic_stats: pl.DataFram
             pl.lit(None, pl.String).alias("source_name"),
             pl.lit("silver.consume_stats").alias("table_name"),
         )
-    )
-
-
-def _entries(consume_stats: pl.DataFrame) -> pl.DataFrame:
-    """Return the entries of masters' answers.
-
-    Columns: consumer_group, topic, broker_name, queue_id, ts, offset, queue_max_offset, last_timestamp, response_code,
-    record_id.
-    """
-    of_master = pl.col("broker_id").fill_null(0) == 0
-    each = consume_stats.filter(of_master & (pl.col("offsets").list.len() > 0)).explode("offsets")
-    item = pl.col("offsets").struct
-    return each.select(
-        "consumer_group",
-        *(item.field(name).alias(name) for name in QUEUE),
-        "ts",
-        item.field("consumer_offset").alias("offset"),
-        item.field("broker_offset").alias("queue_max_offset"),
-        item.field("last_timestamp"),
-        "response_code",
-        "record_id",
     )
 
 

@@ -5,14 +5,19 @@
 
 from __future__ import annotations
 
+import datetime as dt
+from collections.abc import Collection
 from typing import TypeVar
 
 import polars as pl
 
 from mqreplay.evidence.arrays.frame_arrays import less
-from mqreplay.words.keys import QUEUE
+from mqreplay.evidence.arrays.nearest import as_of
+from mqreplay.evidence.frames import ms
+from mqreplay.words.keys import GROUP_QUEUE, QUEUE
 
 Frame = TypeVar("Frame", pl.DataFrame, pl.LazyFrame)
+NEVER = dt.datetime.fromtimestamp(0, dt.UTC)  # when a message was stored that the broker does not have any more
 
 
 def lag_of(end: str, committed: str) -> pl.Expr:
@@ -66,3 +71,40 @@ def polled_ends(topic_stats: Frame) -> Frame:
             offset("max_offset").alias("queue_max_offset"),
         )
     )
+
+
+def stated_offsets(consume_stats: pl.DataFrame) -> pl.DataFrame:
+    """Return the entries of masters' answers to GET_CONSUME_STATS.
+
+    Columns: consumer_group, topic, broker_name, queue_id, ts, offset, queue_max_offset, last_timestamp, response_code,
+    record_id.
+    """
+    of_master = pl.col("broker_id").fill_null(0) == 0
+    each = consume_stats.filter(of_master & (pl.col("offsets").list.len() > 0)).explode("offsets")
+    item = pl.col("offsets").struct
+    return each.select(
+        "consumer_group",
+        *(item.field(name).alias(name) for name in QUEUE),
+        "ts",
+        item.field("consumer_offset").alias("offset"),
+        item.field("broker_offset").alias("queue_max_offset"),
+        item.field("last_timestamp"),
+        "response_code",
+        "record_id",
+    )
+
+
+def with_age(spans: pl.DataFrame, consume_stats: pl.DataFrame | None, groups: Collection[str]) -> pl.DataFrame:
+    """Add ``age_s``: how long before ``to_ts`` the last consumed message of the queue was stored; null if not known.
+
+    ``spans`` have GROUP_QUEUE and to_ts. ``groups`` are those whose offsets only answers show: the broker looks up the
+    message before the offset for each (AdminBrokerProcessor#getConsumeStats).
+    """
+    if consume_stats is None or not groups:
+        return spans.with_columns(age_s=pl.lit(None, pl.Int64))
+    answers = stated_offsets(consume_stats.filter(pl.col("consumer_group").is_in(sorted(groups))))
+    stored = answers.with_columns(pl.col("last_timestamp").fill_null(NEVER))
+    known = as_of(spans, stored, GROUP_QUEUE, "to_ts", {"_stored": "last_timestamp"}, right_at="ts")
+    age_s = (ms("to_ts") - ms("_stored")) // 1000
+    is_known = (pl.col("_stored") != NEVER) & (age_s >= 0)
+    return known.with_columns(pl.when(is_known).then(age_s).alias("age_s")).drop("_stored")

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, NamedTuple
 
+from mqreplay.core.pull_check import SYSTEM_ERROR
 from mqreplay.decode import broker_events as events
+from mqreplay.decode.client_errors import PULL_REQUEST
 from mqreplay.decode.logs.broker_facts import LockLine
 from mqreplay.decode.logs.controller_log import BrokerInactive, MasterElected
 from mqreplay.decode.logs.form import Fact
 from mqreplay.decode.logs.namesrv_log import BrokerSeen, TopicRegistered
+from mqreplay.decode.logs.remoting_log import RequestFailed
 
 SOURCE: Final = "broker_log"
+FAILED_REQUESTS: Final = "requests that ended in an exception of a broker, and were no pulls refused by access rules"
 Record = tuple[str, dict[str, object]]
 
 
@@ -37,6 +42,25 @@ def runtime(ts: int, broker: Broker, error: str | None, source: str, table: Mapp
     record: dict[str, object] = {"ts": ts, **broker_fields(broker), "full": False, "source": source}
     record |= {} if table is None else {"table": table}
     return "broker_runtime", record if error is None else {**record, "error": error}
+
+
+def refused_pulls(
+    lines: Iterable[tuple[int, Fact | None]], broker: Broker | None, left_out: Counter[str], examples: dict[str, str]
+) -> Iterator[Record]:
+    """Yield the records of pulls that a broker refused by its access rules; other failed requests are counted.
+
+    The broker answers with the exception as remark (NettyRemotingAbstract#processRequestCommand).
+    """
+    names = {} if broker is None else {"broker_name": broker.name, "broker_addr": broker.addr}
+    for ts, fact in lines:
+        if not isinstance(fact, RequestFailed):
+            continue
+        if fact.refused is None:
+            left_out[FAILED_REQUESTS] += 1
+            examples.setdefault(FAILED_REQUESTS, fact.cause or "without its exception")
+            continue
+        answer = {"response_code": SYSTEM_ERROR, "remark": fact.cause, "source": "remoting_log"}
+        yield "client_errors", {"ts": ts, "request": PULL_REQUEST, **names, **fact.refused, **answer}
 
 
 def event_record(ts: int, event: str, broker_name: str, fields: Mapping[str, object], source: str = SOURCE) -> Record:

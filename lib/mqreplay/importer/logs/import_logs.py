@@ -9,11 +9,10 @@ from __future__ import annotations
 import datetime as dt
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Final
 
 from mqreplay.decode.broker_runtime import EXPIRED, NAME_SERVER_LOST
-from mqreplay.decode.logs.broker_facts import FallBehind, LockLine
+from mqreplay.decode.logs.broker_facts import LockLine
 from mqreplay.decode.logs.client_facts import HeartbeatFailed
 from mqreplay.decode.logs.log_line import (
     BROKER_LINES,
@@ -22,6 +21,7 @@ from mqreplay.decode.logs.log_line import (
     LOCK_LINES,
     LOGS,
     NAMESRV_LINES,
+    REMOTING_LINES,
     STATS_LINES,
     STORE_LINES,
     LogLine,
@@ -36,15 +36,17 @@ from mqreplay.importer.logs.broker_records import (
     broker_fields,
     controller_record,
     lock_record,
+    refused_pulls,
     runtime,
 )
 from mqreplay.importer.logs.client_history import ClientHistory
 from mqreplay.importer.logs.held_queues import Record
 from mqreplay.importer.logs.log_files import LogScan, Process
 from mqreplay.importer.logs.log_identity import broker_in_lines, named_brokers, slave_of_folder
-from mqreplay.importer.logs.log_text import LineCount
+from mqreplay.importer.logs.log_report import UNANSWERED_BEATS, LogReport
 from mqreplay.importer.logs.log_zones import Span, Zones, client_offset, misfits, zones_of
 from mqreplay.importer.logs.registered_clients import Presence
+from mqreplay.importer.logs.stats_lines import StatsLines
 
 UNKNOWN_BROKER: Final = "nothing shows which broker wrote it; give --broker NAME-ID"
 UNKNOWN_ADDRESS: Final = (
@@ -55,21 +57,6 @@ _LOST: Final = {
     "expired": EXPIRED,
 }
 _AGAIN_MS: Final = 10_000  # the same loss of a broker in the logs of two name servers
-
-
-@dataclass
-class LogReport:
-    """Recognised and refused files by path, counts of skipped lines, and notes for the user."""
-
-    recognised: list[tuple[str, str, int]] = field(default_factory=list)  # path, what, records
-    left_out: Counter[str] = field(default_factory=Counter)
-    examples: dict[str, str] = field(default_factory=dict)  # of what was left out
-    not_recognised: list[tuple[str, str]] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-    helps: list[str] = field(default_factory=list)
-    found_brokers: dict[str, dict[str, str]] = field(default_factory=dict)  # "<name>-<id>": addr
-    lines: LineCount = field(default_factory=LineCount)
-    repeated: int = 0  # files with the content of another one
 
 
 def import_logs(
@@ -134,6 +121,11 @@ class _Import:
             if any(first < ts < last for first, last in silences):
                 stem, record = runtime(ts, Broker(*beat), "it did not answer a heartbeat", "client_log")
                 self._writer.append(stem, record)
+            else:
+                self.report.left_out[UNANSWERED_BEATS] += 1
+                self.report.examples.setdefault(
+                    UNANSWERED_BEATS, f"{beat.broker_name}-{beat.broker_id} at {beat.broker_addr}"
+                )
         self._helps(found)
         return self.report
 
@@ -161,6 +153,7 @@ class _Import:
             LOCK_LINES: self._lock_records,
             STATS_LINES: self._stats_records,
             STORE_LINES: self._store_records,
+            REMOTING_LINES: self._remoting_records,
             NAMESRV_LINES: self._namesrv_records,
             CONTROLLER_LINES: self._controller_records,
         }[process.log]
@@ -287,11 +280,12 @@ class _Import:
                 continue
             yield lock_record(zones.epoch_ms(line.clock), lock)
 
-    def _stats_records(self, process: Process, _: Zones) -> Iterator[Record]:
+    def _stats_records(self, process: Process, zones: Zones) -> Iterator[Record]:
+        stats = StatsLines()
         for line in self._lines(process):
-            if isinstance(line.fact, FallBehind):
-                form = f"lines of stats.log about the lag of consumers, by {line.fact.measure}: no decision uses them"
-                self.report.left_out[f"{form} (give mqadmin consumerProgress -g GROUP twice, some minutes apart)"] += 1
+            if line.fact is not None and line.log == STATS_LINES:
+                stats.take(zones.epoch_ms(line.clock), line.fact)
+        stats.count(self.report.lines)
         yield from ()
 
     def _store_records(self, process: Process, zones: Zones) -> Iterator[Record]:
@@ -302,6 +296,11 @@ class _Import:
             if isinstance(line.fact, DiskMarked):
                 figures = {line.fact.figure: line.fact.ratio}
                 yield runtime(zones.epoch_ms(line.clock), broker, None, "store_log", figures)
+
+    def _remoting_records(self, process: Process, zones: Zones) -> Iterator[Record]:
+        broker, report = self._broker_of(process), self.report
+        lines = ((zones.epoch_ms(line.clock), line.fact) for line in self._lines(process))
+        yield from refused_pulls(lines, broker, report.left_out, report.examples)
 
     def _namesrv_records(self, process: Process, zones: Zones) -> Iterator[Record]:
         named = named_brokers(process, self._brokers.values()) | self._brokers

@@ -19,6 +19,7 @@ from mqreplay.decode.logs.log_line import (
     CONTROLLER_LINES,
     LOCK_LINES,
     LOGS,
+    REMOTING_LINES,
     STATS_LINES,
     STORE_LINES,
     LogLine,
@@ -28,8 +29,10 @@ from mqreplay.importer.files.sources import Source
 from mqreplay.importer.logs.log_text import OTHER, LineCount, log_lines
 
 # Any line of these shows that a process ran that other evidence names; a controller is none of them.
-WRITTEN_ALWAYS: Final = frozenset(LOGS) - {STORE_LINES, CONTROLLER_LINES}
-OF_BROKER: Final = frozenset({BROKER_LINES, LOCK_LINES, STATS_LINES, STORE_LINES})  # logs that one broker writes
+WRITTEN_ALWAYS: Final = frozenset(LOGS) - {STORE_LINES, REMOTING_LINES, CONTROLLER_LINES}
+OF_BROKER: Final = frozenset(
+    {BROKER_LINES, LOCK_LINES, STATS_LINES, STORE_LINES, REMOTING_LINES}
+)  # logs that one broker writes
 OTHER_DAYS: Final = ("otherdays", "other_days")  # folders of rotated files in RocketMQ's logback settings
 _OVERLAP_MS: Final = 2_000  # rotated files follow each other; asynchronous appenders write a little later
 _FEW_WRITERS: Final = 2

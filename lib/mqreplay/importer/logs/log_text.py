@@ -14,6 +14,7 @@ from mqreplay.decode.logs.exceptions import Thrown, cause_in, exceptions_in, joi
 from mqreplay.decode.logs.line_time import MAX_LINE_BYTES, text_of_line
 from mqreplay.decode.logs.log_line import LogLine, UnusableLine, begins_record, has_level, read_log_line, with_exception
 from mqreplay.decode.logs.other_clients import CPP, GO, GRPC, INSTEAD, other_client
+from mqreplay.decode.logs.remoting_log import RequestFailed
 from mqreplay.decode.text import encoding_of
 from mqreplay.importer.files.layout import base_name
 from mqreplay.importer.files.other_files import unused_log
@@ -29,6 +30,7 @@ _LARGE: Final = 1 << 20  # bytes; a smaller file is read whatever it is
 _CONTROLS: Final = bytes({*range(32)} - {*b"\t\n\r\x1b"})
 _MOST_CONTROLS: Final = 0.08  # of the first bytes of a text; one in ten of random bytes
 _SHOWN: Final = 120  # characters of an example
+_UNDATED: Final = re.compile("without a date|have no date")
 _LOG: Final = re.compile(r"\.(?:log|out)\b")
 
 
@@ -95,6 +97,7 @@ def why_no_log(path: str, count: LineCount) -> str | None:
         examples = {form: count.examples[form].removeprefix(f"{path}:") for form in unusable}
         shown = "; ".join(f"{form} ({count.left_out[form]:,}), such as line {examples[form]}" for form in unusable)
         instead = f"; give {INSTEAD}" if any(form in OTHER_CLIENTS for form in unusable) else ""
+        instead += "; give the lines with their dates" if any(_UNDATED.search(form) for form in unusable) else ""
         return f"no line of it can be used: {shown}{instead}"
     damaged = [form for form in count.left_out if form.startswith("damaged")]
     if damaged:
@@ -123,11 +126,11 @@ class _Record:
 
     def take_cause(self, cause: str | None, count: LineCount) -> None:
         """Take the first exception below a line whose fact has a cause, and count it as used."""
-        fact = None if self.line is None else self.line.fact
-        if self.line is not None and isinstance(fact, StartFailed) and fact.cause is None and cause is not None:
-            self.line = self.line._replace(fact=fact._replace(cause=cause))
-            count.left_out[OTHER] -= 1
-            count.used += 1
+        match self.line:
+            case LogLine(fact=StartFailed(cause=None) | RequestFailed(cause=None) as fact) if cause is not None:
+                self.line = self.line._replace(fact=fact._replace(cause=cause))
+                count.left_out[OTHER] -= 1
+                count.used += 1
 
     def finish(self, count: LineCount) -> LogLine | None:
         """Return the line with what the exceptions say; None for a line without a time. Correct the count."""

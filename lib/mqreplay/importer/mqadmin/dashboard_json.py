@@ -51,6 +51,11 @@ class JsonAnswer(NamedTuple):
     instead: str
     text: str
 
+    @property
+    def title(self) -> str:
+        """Return what it is, for the user."""
+        return f"{self.what}, as JSON"
+
 
 def json_answer_of(text: str) -> JsonAnswer | None:
     """Return the answer that a text consists of; None for another text.

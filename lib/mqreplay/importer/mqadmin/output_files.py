@@ -18,6 +18,7 @@ from mqreplay.importer.import_report import ImportReport
 from mqreplay.importer.mqadmin.admin import Admin
 from mqreplay.importer.mqadmin.answers import Record
 from mqreplay.importer.mqadmin.dashboard_json import JsonAnswer, json_answer_of, records_of_json
+from mqreplay.importer.mqadmin.metrics_page import MetricsPage, disks, metrics_page_of
 from mqreplay.importer.mqadmin.outputs import Output, outputs_of
 from mqreplay.importer.staging import line_of
 from mqreplay.importer.stores.snapshots import NO_TIME
@@ -60,7 +61,7 @@ class _Answer(NamedTuple):
     place: Place
     output: Output
     time: OutputTime
-    json: JsonAnswer | None = None
+    json: JsonAnswer | MetricsPage | None = None
 
 
 @dataclass
@@ -121,7 +122,7 @@ class AdminOutputs:
             seen.update(lines)
             for stem, record in new:
                 writer.append(stem, record)
-            what = f"mqadmin {output.command}" if answer.json is None else f"{answer.json.what}, as JSON"
+            what = f"mqadmin {output.command}" if answer.json is None else answer.json.title
             report.recognised.append((source.path, what, len(new)))
             if answer.json is None and (why := self.admin.failure_beside(output)) is not None:
                 self.imported.refuse(source, f"{why} (what it printed before is used)")
@@ -129,16 +130,18 @@ class AdminOutputs:
         report.notes += self._notes()
         report.notes += self.admin.context.times.notes(report.time_zone, report.zone_is_set)
 
-    def _outputs_of(self, text: str) -> tuple[list[Output], JsonAnswer | None]:
+    def _outputs_of(self, text: str) -> tuple[list[Output], JsonAnswer | MetricsPage | None]:
         if "\0" in text[:4096]:
             return [], None
         outputs = outputs_of(text, self.admin.zone, self.admin.zone_is_set)
         is_of_mqadmin = any(output.has_command_line or output.command != "topicRoute" for output in outputs)
-        json = None if is_of_mqadmin else json_answer_of(text)
+        json = None if is_of_mqadmin else json_answer_of(text) or metrics_page_of(text)
         return (outputs, None) if json is None else ([Output(None, 1, lines=text.splitlines())], json)
 
     def _records_of(self, answer: _Answer) -> list[Record]:
         names = (answer.place.name, *answer.place.broker_hints)
+        if isinstance(answer.json, MetricsPage):
+            return disks(answer.json, answer.ts_ms, self.admin.context)
         if answer.json is not None:
             return records_of_json(answer.json, answer.ts_ms, names, self.admin.context)
         return self.admin.records_of(answer.output, answer.ts_ms, names)
