@@ -82,7 +82,7 @@ def test_refusals_of_a_clients_log() -> None:
     times = [{"ts": at(s)} for s in (0, 3, 6, 9, 12)]
     (row,) = logged(*times)
     assert row["summary"] == (
-        "5 pulls of a group that the client's log does not name were refused within 12 s (code 24): "
+        "5 pulls of a group that the log does not name were refused within 12 s (code 24): "
         "no consumer of the group was registered with the broker."
     )
     assert row["severity"] == "info"
