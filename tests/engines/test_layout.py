@@ -40,6 +40,7 @@ def files(request: pytest.FixtureRequest, tmp_path: Path) -> TableFiles:
     return TableFiles((TableFile(path, "c", made["day"][0], len(made)),), SCHEMA)
 
 
+@pytest.mark.first_case
 def test_each_row_is_in_one_shard(files: TableFiles) -> None:
     shards = deal_evenly(70, 10)
     found = [read_files(files, ["record_id", "queue_id"], pl.lit(True), Buckets(s.low, s.high, KEY)) for s in shards]

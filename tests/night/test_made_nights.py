@@ -125,6 +125,7 @@ def test_a_quiet_night_has_no_alarm(name):
     assert [f["summary"] for f in judged_night(name).alarms()] == []
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("name", [*FAULTY, *QUIET, *OTHERS])
 def test_the_findings_of_a_night_add_up(name):
     night = judged_night(name)

@@ -45,6 +45,7 @@ def logs_of(night: str) -> dict[str, list[dict[str, Any]]]:
     return imported(SAMPLE / night / "logs")[0]
 
 
+@pytest.mark.first_case
 def test_every_line_is_one_of_a_recording(logs: dict[str, list[dict[str, Any]]]) -> None:
     assert {"rebalance_log", "assignments", "offset_commits", "heartbeats", "broker_runtime"} <= set(logs)
     for stem, records in logs.items():
