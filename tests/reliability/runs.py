@@ -17,7 +17,12 @@ LIB = Path(__file__).parents[2] / "lib"
 PROGRESS = re.compile(r" *\d+\.\d s  ")  # how a progress line begins
 PATIENCE_S = 300
 VICTIMS = ("driver", "java", "worker", "all")
-MQREPLAY = ["-m", "mqreplay.cli"]
+# The local engine judges small nights in one process: with this, all by processes of their own, as large nights.
+MQREPLAY = [
+    "-c",
+    "from mqreplay.engines import local; local.FEW_BYTES = local.FEW_ROWS = -1; import sys; "
+    "from mqreplay.cli.command_line import main; sys.exit(main())",
+]
 # The driver commits small tables itself: with this, Spark writes all of them, as those of a large night.
 SPARK_WRITES_ALL = "from mqreplay.engines import spark_tables; spark_tables.FEW_ROWS = 0"
 BY_SPARK_ALONE = f"{SPARK_WRITES_ALL}; import sys; from mqreplay.cli.command_line import main; sys.exit(main())"
