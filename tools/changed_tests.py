@@ -38,6 +38,7 @@ def module_of(path: Path, root: Path) -> str:
     return ".".join(path.relative_to(root).with_suffix("").parts).removesuffix(".__init__")
 
 
+@cache
 def imports(path: Path) -> set[str]:
     """Return the modules that a file names in imports, and what it imports from them: either may be a module."""
     found = set()

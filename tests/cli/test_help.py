@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from mqreplay.cli.command_line import GROUPS, RENAMED, main, parser
+from mqreplay.cli.command import command_texts
+from mqreplay.cli.command_line import BY_NAME, RENAMED, main, parser
 from mqreplay.cli.completion import SHELLS, script
 from tests_shared import ROOT
 
@@ -47,8 +48,13 @@ def test_without_a_command_there_is_help(capsys) -> None:
 def test_commands_are_grouped_by_what_people_want() -> None:
     parts = [part.splitlines() for part in parser().format_help().split("\n\n")]
     groups = {lines[0].rstrip(":"): re.findall(r"^    (\w+) ", "\n".join(lines[1:]), re.MULTILINE) for lines in parts}
-    assert {title: tuple(names) for title, names in groups.items() if title in GROUPS} == GROUPS
-    assert sorted(name for names in GROUPS.values() for name in names) == COMMANDS
+    texts = command_texts()
+    assert texts.keys() == BY_NAME.keys()
+    wanted: dict[str, list[str]] = {}
+    for name, text in texts.items():
+        wanted.setdefault(text["group"], []).append(name)
+    assert {title: names for title, names in groups.items() if title in wanted} == wanted
+    assert sorted(name for names in wanted.values() for name in names) == COMMANDS
 
 
 def test_a_command_that_does_not_exist_is_answered_with_the_one_that_was_meant(capsys) -> None:
