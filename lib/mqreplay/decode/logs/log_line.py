@@ -127,7 +127,7 @@ class LogLine(NamedTuple):
     """A line with a time. ``log`` is which log of RocketMQ its ``fact`` is of; both are None without a fact.
 
     ``wrapping`` has the name and the time that a container, collector or tool put before the line. ``unread`` names
-    the form of a message that no rule uses.
+    the form of a message that no rule uses, ``thread`` the thread or logger of the head, see OwnHead.
     """
 
     clock: Clock
@@ -136,6 +136,7 @@ class LogLine(NamedTuple):
     log: str | None
     fact: Fact | None
     unread: str | None = None
+    thread: str = ""
 
 
 _LEVEL: Final = re.compile(r"(?i)\b(?:trace|debug|info|warn|warning|error|fatal)\b")
@@ -178,12 +179,11 @@ def read_log_line(text: str, messages: Messages = MESSAGES) -> LogLine | None:
     """
     own = own_head(text, 0)
     if own is not None:
-        return _with_thread(_line(messages, own.clock, Wrapping(), own.message), own.thread)
+        return _line(messages, own.clock, Wrapping(), own.message, thread=own.thread)
     wrapping, text = plain_text(text)
     own = own_head(text)
     if own is not None:
-        line = _line(messages, own.clock, wrapping_of(text[: own.begin], wrapping), own.message)
-        return _with_thread(line, own.thread)
+        return _line(messages, own.clock, wrapping_of(text[: own.begin], wrapping), own.message, thread=own.thread)
     place = messages.find(text)
     if place is None:
         if _is_part(text):
@@ -206,11 +206,6 @@ def read_log_line(text: str, messages: Messages = MESSAGES) -> LogLine | None:
         # Somebody's notes, or a table of a report.
         form = f"lines with no level and thread that quote RocketMQ inexactly, of the form {_shown(start)}"
         raise UnusableLine(error.code, form, error.detail) from None
-
-
-def _with_thread(line: LogLine, thread: str) -> LogLine:
-    is_of_thread = isinstance(line.fact, remoting_log.RequestFailed)
-    return line._replace(fact=line.fact._replace(thread=thread)) if is_of_thread else line  # type: ignore[union-attr]
 
 
 def _clock_around(wrapping: Wrapping) -> Clock | None:
@@ -263,7 +258,9 @@ def with_exception(line: LogLine | None, text: str, thrown: Thrown) -> LogLine |
     )
 
 
-def _line(messages: Messages, clock: Clock, wrapping: Wrapping, text: str, at: int | None = None) -> LogLine:
+def _line(
+    messages: Messages, clock: Clock, wrapping: Wrapping, text: str, at: int | None = None, thread: str = ""
+) -> LogLine:
     """Return a line whose message is in a text, from ``at`` (characters) on; None: wherever it begins."""
     place = messages.find(text) if at is None else (messages.start_at(text, at), at)
     try:
@@ -277,7 +274,7 @@ def _line(messages: Messages, clock: Clock, wrapping: Wrapping, text: str, at: i
         joined = _PADDING.sub("", text)
         log, message, fact = _message(messages, joined, messages.find(joined))
     unread = None if fact is not None else unread_form(message)
-    return LogLine(clock, wrapping, message, None if fact is None else log, fact, unread)
+    return LogLine(clock, wrapping, message, None if fact is None else log, fact, unread, thread)
 
 
 def _message(messages: Messages, text: str, place: tuple[str, int] | None) -> tuple[str | None, str, Fact | None]:

@@ -19,19 +19,19 @@ _LACKS: Final = re.compile(r".*AclException: No (?:default )?permission for (gro
 class RequestFailed(NamedTuple):
     """A request ended in an exception in the broker; ``cause`` is the exception below the line."""
 
-    thread: str = ""
     cause: str | None = None
 
-    @property
-    def refused(self) -> dict[str, str] | None:
+    def refused(self, thread: str) -> dict[str, str] | None:
         """Return the group or topic for which a pull was refused by access rules; None for another request.
 
+        ``thread`` is that of the line.
+
         >>> denied = "org.apache.rocketmq.acl.common.AclException: No default permission for group:pay"
-        >>> RequestFailed("ERROR PullMessageThread_4", denied).refused, RequestFailed("", denied).refused
+        >>> RequestFailed(denied).refused("ERROR PullMessageThread_4"), RequestFailed(denied).refused("")
         ({'consumer_group': 'pay'}, None)
         """
         match = _LACKS.match(self.cause or "")
-        if match is None or _PULL_THREAD not in self.thread:
+        if match is None or _PULL_THREAD not in thread:
             return None
         return {"consumer_group" if match[1] == "group" else "topic": match[2]}
 

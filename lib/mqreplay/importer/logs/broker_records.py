@@ -12,6 +12,7 @@ from mqreplay.decode.client_errors import PULL_REQUEST
 from mqreplay.decode.logs.broker_facts import LockLine
 from mqreplay.decode.logs.controller_log import BrokerInactive, MasterElected
 from mqreplay.decode.logs.form import Fact
+from mqreplay.decode.logs.log_line import LogLine
 from mqreplay.decode.logs.namesrv_log import BrokerSeen, TopicRegistered
 from mqreplay.decode.logs.remoting_log import RequestFailed
 
@@ -45,22 +46,24 @@ def runtime(ts: int, broker: Broker, error: str | None, source: str, table: Mapp
 
 
 def refused_pulls(
-    lines: Iterable[tuple[int, Fact | None]], broker: Broker | None, left_out: Counter[str], examples: dict[str, str]
+    lines: Iterable[tuple[int, LogLine]], broker: Broker | None, left_out: Counter[str], examples: dict[str, str]
 ) -> Iterator[Record]:
     """Yield the records of pulls that a broker refused by its access rules; other failed requests are counted.
 
     The broker answers with the exception as remark (NettyRemotingAbstract#processRequestCommand).
     """
     names = {} if broker is None else {"broker_name": broker.name, "broker_addr": broker.addr}
-    for ts, fact in lines:
+    for ts, line in lines:
+        fact = line.fact
         if not isinstance(fact, RequestFailed):
             continue
-        if fact.refused is None:
+        refused = fact.refused(line.thread)
+        if refused is None:
             left_out[FAILED_REQUESTS] += 1
             examples.setdefault(FAILED_REQUESTS, fact.cause or "without its exception")
             continue
         answer = {"response_code": SYSTEM_ERROR, "remark": fact.cause, "source": "remoting_log"}
-        yield "client_errors", {"ts": ts, "request": PULL_REQUEST, **names, **fact.refused, **answer}
+        yield "client_errors", {"ts": ts, "request": PULL_REQUEST, **names, **refused, **answer}
 
 
 def event_record(ts: int, event: str, broker_name: str, fields: Mapping[str, object], source: str = SOURCE) -> Record:

@@ -299,7 +299,7 @@ class _Import:
 
     def _remoting_records(self, process: Process, zones: Zones) -> Iterator[Record]:
         broker, report = self._broker_of(process), self.report
-        lines = ((zones.epoch_ms(line.clock), line.fact) for line in self._lines(process))
+        lines = ((zones.epoch_ms(line.clock), line) for line in self._lines(process))
         yield from refused_pulls(lines, broker, report.left_out, report.examples)
 
     def _namesrv_records(self, process: Process, zones: Zones) -> Iterator[Record]:
