@@ -19,7 +19,7 @@ from mqreplay.core.route_info_manager import RouteInfoManager, TopicConfigs
 from mqreplay.core.topic_route import MASTER_ID, BrokerData, QueueData, TopicRouteData, topic_publish_info
 from mqreplay.decisions.decision import VERDICT_WORDS, Decision, by_name
 from mqreplay.decode.recording.advice import Need
-from mqreplay.evidence.arrays.distinct import distinct_rows, distinct_values
+from mqreplay.evidence.arrays.distinct import distinct_cases, distinct_values
 from mqreplay.evidence.brokers.address_changes import TOPIC_NOT_EXIST
 from mqreplay.evidence.brokers.name_server_tables import (
     NameServerTables,
@@ -169,8 +169,8 @@ def _seen(route: pl.DataFrame) -> tuple[pl.DataFrame, list[dict[str, Part]]]:
         pl.col("error").is_null() & (pl.col("queue_datas").is_not_null() | (pl.col("response_code") == TOPIC_NOT_EXIST))
     ).sort("ts", "record_id")
     contents = answered.select("queue_datas", pl.col("broker_datas").cast(ROUTE_BROKERS))
-    place, row_of = distinct_rows([column.to_arrow() for column in contents])
-    routes = [_listed(*row) for row in contents.gather(row_of).iter_rows()]
+    cases, place = distinct_cases(contents)
+    routes = [_listed(*row) for row in cases.iter_rows()]
     kept = answered.select(
         pl.coalesce("response_ts", "ts").alias("ts"),
         *("namesrv_addr", "topic", "record_id", "source_digest"),

@@ -53,9 +53,10 @@ def validate(
         great.read(tables)
         for name in names:
             contract = warehouse.contracts[name]
-            counts[name] = counts.get(name, 0) + _size(tables, contract, scope)
+            has_files = tables.has_files(name, _days(contract, scope))
+            counts[name] = counts.get(name, 0) + (_size(tables, contract, scope) if has_files else 0)
             before = _before(tables, contract, scope)
-            is_empty = before is None and not tables.has_files(name, _days(contract, scope))
+            is_empty = before is None and not has_files
             parameters = evidence.parameters(counts)
             if not is_empty or not is_counted(contract, parameters):
                 make_views(tables, contract, _days(contract, scope), before)
@@ -72,8 +73,6 @@ def _days(contract: Contract, scope: Scope) -> Days:
 
 def _size(tables: Tables, contract: Contract, scope: Scope) -> int:
     """Return the number of rows of the table in the scope; records, if a line of a file gives many rows."""
-    if not tables.has_files(contract.name, _days(contract, scope)):
-        return 0
     column = "record_id" if contract.name in COUNTED_BY_RECORD else None
     return tables.count(tables.rows(contract.name, [column or "cluster"], _days(contract, scope)), column)
 

@@ -11,7 +11,7 @@ import polars as pl
 from mqreplay.core.message_queue import MessageQueue
 from mqreplay.core.select_queue import select_one_message_queue
 from mqreplay.core.topic_route import BrokerData, QueueData, TopicRouteData, topic_publish_info
-from mqreplay.evidence.arrays.distinct import distinct_rows
+from mqreplay.evidence.arrays.distinct import distinct_cases
 from mqreplay.evidence.frames import columns, typed
 from mqreplay.evidence.intervals import INSTANT, with_epoch
 
@@ -72,11 +72,10 @@ def route_changes(route: pl.DataFrame, starts: Collection[dt.datetime]) -> pl.Da
 def _content(answered: pl.DataFrame) -> pl.Series:
     """Return a number for each answer, equal if both lists have the same items in any order."""
     lists = answered.select("queue_datas", pl.col("broker_datas").cast(ROUTE_BROKERS))
-    place, row_of = distinct_rows([column.to_arrow() for column in lists])
+    cases, place = distinct_cases(lists)
     numbers: dict[str, int] = {}
     found = [
-        numbers.setdefault(repr((_sorted(queues), _sorted(brokers))), len(numbers))
-        for queues, brokers in lists.gather(row_of).rows()
+        numbers.setdefault(repr((_sorted(queues), _sorted(brokers))), len(numbers)) for queues, brokers in cases.rows()
     ]
     return pl.Series("content", found, pl.Int64).gather(place)
 
@@ -120,9 +119,9 @@ def publish_routes(route: pl.DataFrame, topics: pl.Series) -> tuple[pl.DataFrame
         pl.col("broker_datas").cast(ROUTE_BROKERS),
     )
     contents = answered.select("topic", "queue_datas", "broker_datas")
-    place, row_of = distinct_rows([column.to_arrow() for column in contents])
+    cases, place = distinct_cases(contents)
     numbers: dict[tuple[tuple[str, int], ...], int] = {}
-    found = [numbers.setdefault(_queues(*row), len(numbers)) for row in contents.gather(row_of).rows()]
+    found = [numbers.setdefault(_queues(*row), len(numbers)) for row in cases.rows()]
     ids = pl.Series("route_id", found, pl.Int64).gather(place)
     changes = answered.select("topic", "known_ts").with_columns(ids).sort("topic", "known_ts", "route_id")
     is_change = pl.col("route_id").ne_missing(pl.col("route_id").shift(1).over("topic"))
