@@ -66,8 +66,7 @@ class Batches(NamedTuple):
 def pull_batches(
     pull: pl.DataFrame, suggestions: pl.DataFrame, broker: pl.DataFrame, of_day: pl.Expr, gap_s: int
 ) -> Batches:
-    """Judge the answers of a shard that have messages. ``suggestions`` is a frame of
-    `suggestion_cases`.
+    """Judge the answers of a shard that have messages. ``suggestions`` is the frame of `suggestion_cases`.
 
     Only reads from disk, and batches above the least limits of any broker, are looked at one by one. Reads from disk
     of a queue that are ``gap_s`` seconds apart or less are one run.

@@ -112,7 +112,7 @@ def slave_suggestion(cases: pl.DataFrame, _: None = None) -> pl.DataFrame:
 def _near_until(size: int | None, ratio: int | None, diffs: Sequence[int]) -> int | None:
     if size is None or ratio is None:
         return None
-    # The law holds from a diff on: it is asked for those by which a search finds the first.
+    # The law suggests a slave from some diff on. A search asks it about few diffs to find the first.
     slow = bisect_left(diffs, True, key=lambda diff: law.slave_suggestion(diff, 0, size, ratio))
     return diffs[slow - 1] if slow else INT64_MIN
 

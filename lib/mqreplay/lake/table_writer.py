@@ -156,7 +156,7 @@ def partition_folder(partition: Partition) -> str:
 
 
 def file_stats(file: pq.FileMetaData, bounded: Iterable[str]) -> str:
-    """Return what Delta's log tells of a Parquet file: its rows, and bounds and nulls of the columns ``bounded``.
+    """Return the statistics of a Parquet file for Delta's log: its rows; bounds and nulls of the columns ``bounded``.
 
     Instants are rounded outwards to milliseconds, as Delta has them. A column with values that have no bounds in the
     file (long texts) has none in the log.

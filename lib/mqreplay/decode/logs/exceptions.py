@@ -1,7 +1,7 @@
 """Exceptions of RocketMQ's clients: in a line of any log, or in the lines below it.
 
-A client's log names what failed in a line, and why in the next lines: the exception with the broker's code. An
-application's log has only the exception, in whatever layout. Sources: MQBrokerException, MQClientException,
+A line of a client's log names what failed. The exception in the next lines says why, with the broker's code. The log
+of an application has only the exception, in any layout. Sources: MQBrokerException, MQClientException,
 DefaultMQProducerImpl, and the exceptions of org.apache.rocketmq.remoting.
 """
 
