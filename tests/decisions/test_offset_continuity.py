@@ -94,6 +94,22 @@ def test_without_commits_the_cause_is_unknown():
     assert breaks([change(10, 9, 3)]) == [("rewind", "unknown", 6)]
 
 
+@pytest.mark.parametrize(
+    ("fell_to", "restored_at", "restored_to", "cause"),
+    [
+        (39, 15, 40, "overtaken"),
+        (8, 25, 90, "overtaken"),
+        (7, 15, 40, "unknown"),  # more than a batch
+        (39, 26, 40, "unknown"),  # the client's next commit would have been earlier
+        (30, 15, 39, "unknown"),  # and it commits what it has in memory, not less
+        (39, 15, None, "unknown"),
+    ],
+)
+def test_an_older_commit_that_is_stored_after_a_newer_one(fell_to, restored_at, restored_to, cause):
+    changes = [change(5, None, 40), change(10, 40, fell_to), change(restored_at, fell_to, restored_to)]
+    assert breaks(changes)[0][:2] == ("rewind", cause)
+
+
 def test_commits_of_the_group_in_another_shard_show_that_they_were_recorded():
     found = continuity(tables([change(10, 9, 3)]), recording={"g"})
     assert found["cause"].to_list() == ["set_from_outside"]

@@ -68,6 +68,19 @@ def expected_row(row: dict[str, Any], before: dict[str, Any] | None, ends: list[
     return row | ends_then | {"kind": kind, "cause": cause, "redelivered_max": again}
 
 
+def following(row: dict[str, Any], rows: list[dict[str, Any]]) -> dict[str, Any] | None:
+    """The change after this one in its file."""
+    later = [one for one in rows if all(one[name] == row[name] for name in CHAIN) and one["to_ts"] > row["to_ts"]]
+    return min(later, key=lambda one: one["to_ts"], default=None)
+
+
+def is_overtaken(row: dict[str, Any], later: dict[str, Any] | None) -> bool:
+    """Whether an offset fell by 32 messages or less, and was there again within 15 s."""
+    if later is None or later["new_offset"] is None or row["previous_offset"] - row["new_offset"] > 32:
+        return False
+    return later["new_offset"] >= row["previous_offset"] and (later["to_ts"] - row["to_ts"]).total_seconds() <= 15
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_the_kind_and_cause_of_any_change(seed):
     night = random_night(seed)
@@ -84,6 +97,9 @@ def test_the_kind_and_cause_of_any_change(seed):
         of_queue = [end[3:] for end in ends if end[:3] == (row["broker_name"], row["topic"], row["queue_id"])]
         last[chain] = expected_row(row, last.get(chain), of_queue)
         expected.append(last[chain])
+    for row, later in zip(expected, (following(row, expected) for row in expected), strict=True):
+        if (row["kind"], row["cause"]) == ("rewind", "unknown") and is_overtaken(row, later):
+            row["cause"] = "overtaken"
     found = continuity(night)
     columns = [name for name in found.columns if name not in ("size", "from_ts", "day", "source", "client_addr")]
     wanted = sorted([tuple(row[name] for name in columns) for row in expected if row["kind"]], key=str)
@@ -98,7 +114,7 @@ def test_shards_together_are_the_whole(seed):
     assert whole.schema == pl.DataFrame(pl.from_arrow(arrow_schema(columns).empty_table())).schema
     assert set(whole["kind"]) == {"rewind", "vanished", "beyond_max", "below_min", "jump"}
     causes = {"removed", "reset", "client_commit", "set_from_outside", "unknown", "corrected", "copied_from_master"}
-    assert set(whole["cause"]) == causes
+    assert set(whole["cause"]) - {"overtaken"} == causes
     recording = groups_with_commits_of_shard(night["offset_commit"])
     for count in (1, 7):
         parts = []

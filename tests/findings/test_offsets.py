@@ -303,6 +303,14 @@ def test_a_broker_that_was_killed_comes_back_with_older_offsets():
     assert "by an unknown cause" in unknown
 
 
+@pytest.mark.parametrize(("other", "severity"), [("overtaken", "info"), ("handover", "info"), ("unknown", "warning")])
+def test_an_overtaken_commit_is_no_warning_alone(other, severity):
+    rows = breaks([broke("g", 50, 1, 1, cause="overtaken"), broke("g", 50, 2, 2, cause=other, queue_id=1)])
+    (found,) = offset_findings(rows, owned([]), "c", GAP_S, HANDOVER_S, NO_RESETS).to_dicts()
+    assert "two commits of a client that the broker took in the wrong order" in found["summary"]
+    assert found["severity"] == severity
+
+
 @pytest.mark.parametrize(
     ("outages", "owners", "words", "severity"),
     [

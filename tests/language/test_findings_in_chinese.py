@@ -16,7 +16,7 @@ from mqreplay.answers.open_findings import watch_note
 from mqreplay.core import pull_refusal
 from mqreplay.decisions import pull_refusals
 from mqreplay.evidence.messages import failed_sends
-from mqreplay.evidence.offsets.break_causes import HANDOVER, RESTART, UNKNOWN_CAUSE
+from mqreplay.evidence.offsets.break_causes import HANDOVER, OVERTAKEN, RESTART, UNKNOWN_CAUSE
 from mqreplay.evidence.offsets.offset_causes import COPIED
 from mqreplay.findings.kind import FindingKind
 from mqreplay.findings.known_issues import KnownIssue, known_issues
@@ -106,7 +106,7 @@ def words_of(kind: str, table: str) -> Mapping[str, str]:
 def test_each_cause_has_words() -> None:
     assert set(words_of("every_kind", "cause")) == {
         *("reset", "refused_query", "client_commit", "set_from_outside"),
-        *(HANDOVER, RESTART, COPIED, UNKNOWN_CAUSE),
+        *(HANDOVER, RESTART, OVERTAKEN, COPIED, UNKNOWN_CAUSE),
     }
     assert set(words_of("duplicate_delivery", "why")) == {
         *("offset_rewind", "offset_reset", "offset_beyond_max", "consumer_lost"),

@@ -37,6 +37,7 @@ from mqreplay.evidence.arrays.frame_arrays import (
 )
 from mqreplay.evidence.arrays.nearest import as_of, nearest
 from mqreplay.evidence.frames import first_of
+from mqreplay.evidence.offsets.break_causes import OVERTAKEN, UNKNOWN_CAUSE
 from mqreplay.evidence.offsets.offset_causes import (
     BEGAN,
     COPIED,
@@ -56,6 +57,9 @@ CHAIN = ["source_name", *GROUP_QUEUE]  # of one offset in one file
 ORDER = ["to_ts", "from_ts", "previous_offset", "new_offset", "source_digest"]
 LEAP = 1000  # messages
 LEAP_TIMES = 100  # as many as the queue grew meanwhile: no group consumes so much at once and goes back
+# A client commits each 5 s (persistConsumerOffsetInterval) and with each pull. A broker takes the two from different
+# queues of requests, so the older may be stored last, until the next. At most a batch (pullBatchSize) is between them.
+OVERTAKEN_MESSAGES, OVERTAKEN_S = 32, 15
 
 
 def offset_continuity(
@@ -99,7 +103,10 @@ def offset_continuity(
     # The row before has the proof that an offset was past the end: it was judged when it was set.
     before = {"kind_before": "kind", "end_before": "answered_end", "ts_before": "to_ts", "leapt_before": "leapt"}
     return (
-        changes.with_columns(pl.col(column).shift(1).over(CHAIN).alias(name) for name, column in before.items())
+        changes.with_columns(
+            *(pl.col(column).shift(1).over(CHAIN).alias(name) for name, column in before.items()),
+            overtaken=_overtaken(),
+        )
         .filter(pl.col("kind").is_not_null())
         .select(
             "day",
@@ -191,6 +198,14 @@ def _corrected() -> pl.Expr:
     return set_back.fill_null(False) | set_earlier.fill_null(False) | pl.col("leapt_before").fill_null(False)
 
 
+def _overtaken() -> pl.Expr:
+    """Return whether an offset went back by few messages and was restored by the next commit, of rows by ORDER."""
+    old, new = pl.col("previous_offset"), pl.col("new_offset")
+    restored = pl.col("new_offset").shift(-1).over(CHAIN) >= old
+    soon = pl.col("to_ts").shift(-1).over(CHAIN) <= pl.col("to_ts") + pl.duration(seconds=OVERTAKEN_S)
+    return (less(old, new) <= OVERTAKEN_MESSAGES) & restored & soon
+
+
 def _cause() -> pl.Expr:
     kind, committed = pl.col("kind"), pl.col("committed")
     return first_of(
@@ -203,7 +218,8 @@ def _cause() -> pl.Expr:
         # A broker's log and commits show a commit, whoever sent it.
         (pl.col("source") != COPIES, "client_commit"),
         (~committed, "set_from_outside"),
-        otherwise="unknown",
+        ((kind == "rewind") & pl.col("overtaken"), OVERTAKEN),
+        otherwise=UNKNOWN_CAUSE,
     )
 
 

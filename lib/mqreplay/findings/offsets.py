@@ -12,7 +12,7 @@ import polars as pl
 from mqreplay.decode.broker_events import TOPIC_DELETED
 from mqreplay.evidence.arrays.nearest import as_of
 from mqreplay.evidence.intervals import with_session
-from mqreplay.evidence.offsets.break_causes import HANDOVER, RESTART, UNKNOWN_CAUSE, with_handovers
+from mqreplay.evidence.offsets.break_causes import HANDOVER, OVERTAKEN, RESTART, UNKNOWN_CAUSE, with_handovers
 from mqreplay.evidence.offsets.offset_causes import COPIED
 from mqreplay.evidence.offsets.queue_events import COMMITS, COPIES
 from mqreplay.findings.finding_evidence import FindingEvidence
@@ -182,7 +182,8 @@ def _rewinds(merged: pl.DataFrame, cluster: str, few_messages: int) -> pl.DataFr
     without_owners = by_commits & ~pl.col("has_owners") & pl.col("causes").list.contains("client_commit")
     causes = pl.col("causes").list.join(" ")
     perhaps = without_owners & (causes == "client_commit") & (pl.col("most") <= few_messages)
-    normal = (causes == HANDOVER) | perhaps  # and nothing else
+    usual = pl.col("causes").list.set_difference([HANDOVER, OVERTAKEN]).list.len() == 0
+    normal = (usual & (causes != "")) | perhaps
     severity = pl.when(again & ~normal).then(pl.lit("warning")).otherwise(pl.lit("info"))
     confidence = (
         pl.when(without_owners)

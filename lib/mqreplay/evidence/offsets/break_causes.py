@@ -21,7 +21,8 @@ from mqreplay.evidence.frames import columns, typed
 from mqreplay.evidence.intervals import with_session, with_state
 from mqreplay.words.keys import BROKER, CLIENT_QUEUE, GROUP_QUEUE, GROUP_TOPIC, GROUP_TOPIC_BROKER
 
-HANDOVER, RESTART, UNKNOWN_CAUSE = "handover", "restart", "unknown"
+HANDOVER, RESTART, OVERTAKEN, UNKNOWN_CAUSE = "handover", "restart", "overtaken", "unknown"
+UNEXPLAINED = [UNKNOWN_CAUSE, OVERTAKEN]  # other evidence explains them better
 BREAK = [*BROKER, *GROUP_TOPIC, "queue_id", "kind", "to_ts"]
 HANDOVER_S = 20  # a new owner reads the offset before the old one commits: its commits are lower for seconds
 LEAST_QUEUES = 2  # a single offset may fall for other reasons, such as a client in another language
@@ -40,7 +41,7 @@ def with_explained_rewinds(
     last: ``outages`` has broker_name, broker_id and from_ts of each. While a queue goes from one client to another, for
     up to ``handover_s`` seconds, both commit; ``owners`` is the frame of `possible_owners`.
     """
-    return with_handovers(_with_restarts(breaks, outages), owners, handover_s, [UNKNOWN_CAUSE])
+    return with_handovers(_with_restarts(breaks, outages), owners, handover_s, UNEXPLAINED)
 
 
 def with_handovers(breaks: pl.DataFrame, owners: pl.DataFrame, handover_s: int, of: Sequence[str]) -> pl.DataFrame:
@@ -63,7 +64,7 @@ def _with_restarts(breaks: pl.DataFrame, outages: pl.DataFrame) -> pl.DataFrame:
     down = outages.select("broker_name", "broker_id", pl.col("from_ts").alias("down_ts")).sort("down_ts")
     by = ["broker_name", "broker_id"]
     met = with_state(breaks, down, by, "to_ts", "down_ts")
-    between = (pl.col("down_ts") >= pl.col("from_ts")) & (pl.col("cause") == UNKNOWN_CAUSE)
+    between = (pl.col("down_ts") >= pl.col("from_ts")) & pl.col("cause").is_in(UNEXPLAINED)
     cause = pl.when(between & (pl.col("kind") == "rewind")).then(pl.lit(RESTART)).otherwise("cause")
     return met.with_columns(cause=cause).drop("down_ts")
 
@@ -99,7 +100,7 @@ def with_concluded_resets(
     ``by_pop``: consumer_group of groups that consume by POP. No member holds a queue of these, and brokers push them no
     resets: several of their queues must have fallen.
     """
-    rewinds = (pl.col("kind") == "rewind") & (pl.col("cause") == "unknown") & (pl.col("broker_id") == 0)
+    rewinds = (pl.col("kind") == "rewind") & pl.col("cause").is_in(UNEXPLAINED) & (pl.col("broker_id") == 0)
     group = ["consumer_group"]
     shared = owners.select(group).clear() if by_pop is None else by_pop.select(group).unique()
     known = pl.concat([owners.select(group), shared]).unique()
@@ -174,7 +175,7 @@ def with_asked_resets(breaks: pl.DataFrame, asked: pl.DataFrame, resets: pl.Data
     known = (pl.col("_offsets") <= pl.col("ts") + pl.duration(seconds=reach_s)).fill_null(False)
     accepted = near.filter(~known)
     met = as_of(breaks, accepted, GROUP_TOPIC_BROKER, "to_ts", {"_asked": "ts"}, right_at="ts")
-    open_causes = pl.col("cause").is_in(["unknown", "set_from_outside", "client_commit"])
+    open_causes = pl.col("cause").is_in([*UNEXPLAINED, "set_from_outside", "client_commit"])
     went_back = (pl.col("kind") == "rewind") & open_causes & (pl.col("broker_id") == 0)
     in_reach = pl.col("_asked") >= pl.col("from_ts") - pl.duration(seconds=reach_s)
     cause = pl.when(went_back & in_reach).then(pl.lit("reset")).otherwise("cause")
