@@ -80,7 +80,7 @@ def same(one: pl.DataFrame, other: pl.DataFrame) -> None:
     assert_frame_equal(one, other, check_row_order=False)
 
 
-@pytest.fixture(params=["few rows", pytest.param("many rows", marks=pytest.mark.long), "by name"])
+@pytest.fixture(params=["by name", *(pytest.param(rows, marks=pytest.mark.long) for rows in ("few rows", "many rows"))])
 def on_spark(request: pytest.FixtureRequest, warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> Warehouse:
     """The warehouse for Spark: the driver commits few rows, delta-spark all others, and those of tables by name."""
     if request.param != "few rows":

@@ -118,7 +118,8 @@ def assert_conserved(root: Path) -> None:
             assert held == sum(by_kind.get(kind, 0) for kind in kinds), name
 
 
-@pytest.mark.parametrize("keep", ["3d", pytest.param("silver=3d,gold=4d", marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("keep", ["3d", "silver=3d,gold=4d"])
 def test_the_next_night_gives_the_same_rows(keep, kept, next_night, nights, days, settings) -> None:
     root = kept(keep)
     assert days_of(root, "silver.pull") == days[1:4]

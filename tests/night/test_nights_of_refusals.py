@@ -47,6 +47,7 @@ def test_a_fault_is_found(name: str, number: int) -> None:
 
 
 @pytest.mark.parametrize(("name", "number"), faults("by_record"), ids=named(faults("by_record")))
+@pytest.mark.first_case
 def test_polls_show_a_fault(name: str, number: int) -> None:
     fault, findings = expected(name, number, "by_record"), polled(name).findings
     assert findings_of_fault(fault, findings), unmatched(fault, findings)

@@ -84,6 +84,7 @@ def meets(row, one) -> bool:
 
 
 LONG = (
+    "bulk-5.3.3",
     "conflicts-5.3.3",
     "orders-4.9.7",
     "outages-5.3.3",
@@ -93,12 +94,14 @@ LONG = (
     "resets-5.3.3",
     "resets-circle-4.9.7",
 )
-EVERY = (("bulk-5.3.3", 20), ("polled-5.3.3", 60))
 
 
 @pytest.mark.parametrize(
     ("name", "first_s"),
-    [*EVERY, *(pytest.param(name, first_s, marks=pytest.mark.long) for name in LONG for first_s in (20, 40))],
+    [
+        ("polled-5.3.3", 60),
+        *(pytest.param(name, first_s, marks=pytest.mark.long) for name in LONG for first_s in (20, 40)),
+    ],
 )
 def test_watch_opens_the_findings_of_the_night_and_no_other(tmp_path, name, first_s):
     source = recording(name, tmp_path)

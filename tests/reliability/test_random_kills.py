@@ -40,7 +40,7 @@ def test_kill_in_a_night(library: Path, histories: dict[str, Histories], tmp_pat
 
 
 @pytest.mark.parametrize("after_s", [0.05, 0.1])  # such a process has begun Python, and not yet its work
-@pytest.mark.first_case
+@pytest.mark.long
 def test_interrupt_while_processes_of_the_pool_start(
     histories: dict[str, Histories], tmp_path: Path, after_s: float
 ) -> None:
