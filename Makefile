@@ -37,7 +37,7 @@ HAS_COMPILER = $(shell command -v cc)
 NO_PROMETHEUS = the tests of the metrics need prometheus and promtool in the PATH (Debian: apt-get install prometheus)
 HAS_PROMETHEUS = $(or $(wildcard $(VENV)/prometheus/usr/bin/promtool),$(shell command -v promtool))
 
-.PHONY: help machine python setup setup-dev browser-install browser compiler-install compiler prometheus-install prometheus demo lint test test-rules test-changed test-long test-versions bench mutate audit lock accuracy changelog coverage docs environment clean
+.PHONY: help machine python setup setup-dev browser-install browser compiler-install compiler prometheus-install prometheus demo lint test test-rules test-changed test-long test-versions bench bench-check mutate audit lock accuracy changelog coverage docs environment clean
 
 help: ## This list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(firstword $(MAKEFILE_LIST)) | while IFS=$$'\t' read -r name what; do printf '  make %-13s %s\n' "$$name" "$$what"; done
@@ -153,6 +153,9 @@ $(VENV)/.bench: $(VENV)/.dev requirements/bench.txt
 bench: machine $(VENV)/.bench ## Measure: a made-up estate's night beside polars and DuckDB; ARGS="--size M --full --runs 5"
 	@$(BIN)/python tools/bench/bind_faces.py
 	@$(BIN)/python tools/bench/nights.py $(ARGS)
+
+bench-check: setup-dev ## CPU seconds of sample and S beside those of the last tag; ARGS="COMMIT --nights sample"
+	@$(BIN)/python tools/bench/check.py $(ARGS)
 
 mutate: setup-dev ## Mutation tests of core: docs/development/mutation.md (half an hour; ARGS="--jobs 4")
 	@$(BIN)/python tools/mutation/run.py $(ARGS)
