@@ -25,8 +25,8 @@ from vectors.catalogue import CORE
 
 TESTS = Path(__file__).parents[2] / "tests"
 LIB = CORE.parent
-# They read the sources, which no mutant changes, or run what is run here on its own.
-NO_KILLERS = ("test_catalogue.py", "test_core_stands_alone.py", "test_doctests.py")
+# They read the sources, which no mutant changes, run what is run here on its own, or start processes.
+NO_KILLERS = ("test_a_new_log_kind.py", "test_catalogue.py", "test_core_stands_alone.py", "test_doctests.py")
 FIRST = 300  # cases that are tried first, taken from all over
 MOST = 20_000  # cases tried at all
 
@@ -171,7 +171,7 @@ def warm_up() -> None:
 def _tests(files: Sequence[Path]) -> bool:
     if not files:
         return True
-    options = ["-x", "-q", "-p", "no:cacheprovider", f"--rootdir={TESTS.parent}"]
+    options = ["-x", "-q", "-m", "not long", "-p", "no:cacheprovider", f"--rootdir={TESTS.parent}"]
     return pytest.main([*options, *map(str, files)]) == pytest.ExitCode.OK
 
 
