@@ -126,7 +126,7 @@ class Contract:
         stats = {STATS_COLUMNS: ",".join(self.bounded)} if self.bounded else {}
         return PROPERTIES | stats | ({CHANGE_DATA_FEED: "true"} if self.change_data_feed else {})
 
-    @property
+    @functools.cached_property
     def arrow_schema(self) -> pa.Schema:
         """Return the Arrow schema; every column may be null."""
         return arrow_schema((column.name, column.type) for column in self.columns)

@@ -82,12 +82,18 @@ class Snapshot:
         columns = [(field["name"], json.dumps(field["type"], sort_keys=True)) for field in self.fields]
         return hashlib.sha256(f"{columns}\n{self.files.write_csv()}".encode()).hexdigest()[:32]
 
+    @cached_property
+    def partitions(self) -> list[tuple[str, dt.date | None]]:
+        """Return the cluster and the day of each partition that has files."""
+        return self.files.select("cluster", "day").unique().rows()
+
     def of(self, rows: RowFilter | None) -> pl.DataFrame:
         """Return the files of the partitions that may hold these rows; all files for None."""
-        if rows is None or self.files.is_empty():
+        if rows is None:
             return self.files
-        partitions = self.files.select("cluster", "day").unique().rows()
-        held = [(cluster, day) for cluster, day in partitions if rows.has_partition(cluster, day)]
+        held = [(cluster, day) for cluster, day in self.partitions if rows.has_partition(cluster, day)]
+        if len(held) == len(self.partitions):
+            return self.files
         wanted = pl.DataFrame(held, PARTITION, orient="row")
         return self.files.join(wanted, on=["cluster", "day"], how="semi", nulls_equal=True, maintain_order="left")
 
