@@ -139,7 +139,7 @@ def as_batch(plain: Plain, digest: str, repeats: Repeats, schema: pa.Schema) -> 
     """Return the rows of a block with the columns of ``schema`` and the ids of record and file; others are null."""
     rows = len(plain.lines)
     ids = repeats.named([record_id(line) for line in plain.lines])
-    columns = plain.frame.to_arrow(compat_level=pl.CompatLevel.oldest())
+    columns = plain.frame.to_arrow(compat_level=pl.CompatLevel.newest())
     by_name = dict(zip(columns.column_names, columns.columns, strict=True)) | {
         "record_id": pa.array(ids, pa.string()),
         "source_digest": pa.repeat(pa.scalar(digest, pa.string()), rows),
