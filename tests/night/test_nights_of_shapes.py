@@ -319,3 +319,12 @@ def test_every_expectation_holds(name, tmp_path):
     root = str(tmp_path / "warehouse")
     outcomes = run("nightly", root, load_settings(), lambda what: None, recordings=[str(imported.recording)])
     assert [outcome.failed_expectations for outcome in outcomes] == [[]]
+
+
+@shape("e01-message-buffer-full")
+def test_lines_of_flow_control_alone_name_the_message(judge):
+    done = judge("C", validated=True)
+    assert [found["summary"] for found in done.outcome.findings] == [
+        "The listener of group g_pay did not finish the message at offset 10000 of pay in broker-a/1 for 150 s; the "
+        "client cached up to 1024 messages; flow control (count) held its pulls back."
+    ]

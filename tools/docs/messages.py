@@ -11,9 +11,10 @@ from typing import get_type_hints
 
 from mqreplay.decode.logs import exceptions
 from mqreplay.decode.logs.form import Form
-from mqreplay.decode.logs.log_line import LOGS, UNREAD
+from mqreplay.decode.logs.log_line import LOGS
 from mqreplay.decode.logs.other_clients import CPP, GO, GRPC, INSTEAD
 from mqreplay.importer import files as import_files
+from mqreplay.importer.files.other_files import UNUSED_MESSAGES
 from mqreplay.importer.mqadmin.admin import READERS
 
 PAGE = """# What import recognises
@@ -34,7 +35,7 @@ A message may be at any place in a line, and the file may have any name. `{{name
 
 ### Messages that are counted
 
-These are about offsets and members, and no decision uses them yet. `import` counts them by name.
+No decision uses these yet. `import` counts them by name.
 
 | part of the message | counted as |
 |---|---|
@@ -63,7 +64,7 @@ Lines of these clients are counted by name. Give {instead} in their place.
 {unused}
 """
 _FIELD = re.compile(r"\{(\?)?([^{}:]*)(?::\w+)?\}")
-_BY = {"name": "its name", "log": "its name, a log", "text": "a line of it"}
+_BY = {"name": "its name", "log": "its name, a log", "thread": "the thread of its lines", "text": "a line of it"}
 
 
 def page() -> str:
@@ -72,12 +73,12 @@ def page() -> str:
     return PAGE.format(
         logs="\n\n".join(_log(f"{log}.log", forms) for log, forms in LOGS.items()),
         exceptions=_log("Exceptions in a line of any log, or below it", exceptions.FORMS),
-        unread="\n".join(_row(f"`{part}`", counted) for part, counted in UNREAD),
+        unread="\n".join(_row(f"`{part}`", counted) for part, counted in UNUSED_MESSAGES),
         instead=INSTEAD,
         clients="\n".join(f"- {form}" for form in (CPP, GO, GRPC)),
         readers=", ".join(f"`{command}`" for command in READERS),
         commands="\n".join(_row(_code(one["command"]), *_words(one)) for one in records if "command" in one),
-        unused="\n".join(_unused(one) for one in records if "command" not in one),
+        unused="\n".join(_unused(one) for one in records if not {"command", "part"} & one.keys()),
     )
 
 

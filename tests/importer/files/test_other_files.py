@@ -35,6 +35,16 @@ TEXTS = {
     "GROUP TOPIC PARTITION  CURRENT-OFFSET  LOG-END-OFFSET  LAG": "Kafka",
     '{"status":0,"data":{"a":1},"errMsg":null}': "dashboard",
     "<!DOCTYPE html>\n<title>x</title>": "page",
+    "ERROR: Please set the JAVA_HOME variable in your environment, We need java(x64)! !!": "the process did not start",
+    "Unrecognized VM option 'UseCMSCompactAtFullCollection'\nError: Could not create the Java": "start script",
+    "Broker\tQueue\tconsumerClient\tbrokerOffset\tconsumerOffset\tdiffTotal\tlastTimestamp": "page of the dashboard",
+    "代理者\t队列\t消费者终端\t代理者位点\t消费者位点\t差值\t上次时间": "page of the dashboard",
+    "SendResult [sendStatus=SEND_OK, msgId=7F0000, offsetMsgId=C0A8, messageQueue=MessageQueue [topic=t, brokerName=b, "
+    "queueId=3], queueOffset=49]": "results of sends",
+    "ConsumeMessageThread_g_4 Receive New Messages: [MessageExt [brokerName=b, queueId=2, storeSize=186]]": "messages",
+    # apache/rocketmq: a broker that is started twice
+    "java.lang.RuntimeException: Lock failed,MQ already started\n\tat org.apache.rocketmq.store.DefaultMessageStore."
+    "start(DefaultMessageStore.java:214)": "stack trace of RocketMQ",
 }
 LOGS = {
     "store.log": "store",
@@ -43,7 +53,8 @@ LOGS = {
     "pop.log": "POP",
     "remoting.log": "access rules",
     "commercial.log": "figures by minute",
-    "transaction.log": "one part",
+    "transaction.log": "transactions",
+    "rocksdb.log": "one part",
     "proxy.log": "proxy",
     "broker_default.log": "rare errors",
 }
@@ -59,9 +70,54 @@ def refusal(folder: Path, name: str, text: str) -> str:
 
 
 LINES = {
+    "slave.txt": (  # apache/rocketmq#362
+        "INFO BrokerControllerScheduledThread1 - Slave fall behind master: 180 bytes",
+        "how far the best slave was behind its master, of which the line names neither (give the output of mqadmin",
+    ),
+    "slave-3.txt": (  # apache/rocketmq#323
+        "INFO BrokerControllerScheduledThread1 - slave fall behind master, how much, -8245006252570743168 bytes",
+        "a figure below 0 comes from a connection to the port of HA that is no slave's",
+    ),
+    "slave-5.txt": (
+        "INFO BrokerControllerScheduledThread1 - CommitLog: slave fall behind master 4096bytes",
+        "how far the best slave was behind its master",
+    ),
+    "overflow.txt": (  # alibaba/rocketmq#395
+        "INFO PullMessageThread_11 - the request offset: 101254 over flow badly, broker max offset: 7157, consumer: "
+        "/192.168.31.51:33411",
+        "pulls past the end of a queue",
+    ),
+    "expired.txt": (
+        "INFO RocketmqClient - send expire msg back. topic=pay, msgId=0A01, storeHost=/10.1.0.7:10911, queueId=1, "
+        "queueOffset=10000",
+        "messages that a listener did not finish within consumeTimeout",
+    ),
+    "forbidden.txt": (
+        "WARN SendMessageThread_1 - message store is not writeable, so putMessage is forbidden 16",
+        "its disk is full (a number of 16 and more)",
+    ),
+    "half.txt": (  # apache/rocketmq#1767
+        "WARN EndTransactionThread_1 - The producer[192.168.240.1:54888] end transaction in sending message,  and it's "
+        "pending status.RequestHeader: EndTransactionRequestHeader{producerGroup='249ServerTest'} Remark: ",
+        "transactions that a producer rolled back, or left open",
+    ),
+    "closed.txt": (  # apache/rocketmq#2285
+        " INFO 1 --- [lientSelector_1] RocketmqRemoting : closeChannel: close the connection to remote address"
+        "[10.1.0.7:10909] result: true",
+        "connections that were closed, of which the line does not show why",
+    ),
+    "route.txt": (  # alibaba/rocketmq#210
+        "INFO RocketmqClient - the topic[pay] route info changed, odl[TopicRouteData []] ,new[TopicRouteData []]",
+        "routes that changed at a client",
+    ),
+    "offset.txt": (  # apache/rocketmq#2784
+        "WARN ReputMessageService - Offset for /store/commitlog/00000000813896302592 not matched. Request offset: "
+        "519462681834, index: -275, mappedFileSize: 1073741824, mappedFiles count: 13",
+        "places in the commit log that a broker looked for",
+    ),
     "broker.log": (
         "WARN PullMessageThread_84 - the consumer's group info not exist, group: pay",
-        "no consumer of the group was registered with it (code 24; give rocketmq_client.log",
+        "no consumer of the group was registered with it, with code 24 (give rocketmq_client.log",
     ),
     "job.log": (
         "INFO NettyClientPublicExecutor_1 - receive broker's notification[10.1.0.7:10911], the consumer group: g "
@@ -105,6 +161,60 @@ LINES = {
 def test_a_line_without_a_fact_is_named(name: str, tmp_path: Path) -> None:
     line, words = LINES[name]
     assert words in refusal(tmp_path, name, f"2019-08-19 09:00:01 {line}\n")
+
+
+# Parts of logs under another name: the thread of the lines shows which log it is.
+PARTS = {
+    "INFO TransactionalMessageCheckService - Begin to check prepare message, begin time:1629807667523": "transactions",
+    "ERROR TimerEnqueueGetService - Unknown exception in enqueuing": "time of delivery",  # apache/rocketmq#7641
+    "WARN AllocateMappedFileService - create mappedFile spent time(ms) 1532 queue size 1": "log of its store",
+    "INFO PopReviveService_0 - reviveQueueId=0,ck listSize=0": "log of POP",
+    "INFO NettyEventExecutor - NettyEventExecutor service end": "log of connections",  # apache/rocketmq#429
+    "INFO brokerOutApi_thread_4 - Registering current broker to name server completed.": "part of a broker's log",
+    "INFO NSScanScheduledThread - start scanNotActiveBroker": "part of a name server's log",  # apache/rocketmq#8752
+    "WARN RocketmqClient - consumer was paused, execute pull request later.": "part of a client's log",
+}
+
+
+@pytest.mark.parametrize("line", PARTS)
+def test_a_part_of_a_log_is_named_by_its_threads(line: str, tmp_path: Path) -> None:
+    words = refusal(tmp_path, "paste.txt", f"2024-09-25 16:20:14 {line}\n")
+    assert PARTS[line] in words
+    assert "; give " in words
+
+
+# rocketmq-clients in each of its languages, by the layouts of their own settings.
+GRPC = [
+    "2024-09-12 10:21:33.1187 INFO  [7] [9] [Org.Apache.Rocketmq.Client+<Heartbeat>d__60.MoveNext:371] Send heartbeat",
+    "info: Org.Apache.Rocketmq.Client[0]\n      Send heartbeat successfully, clientId=web-1@4242@0@7f3k2m1q",
+    "2025-07-03 17:40:02,123 ERROR 17367 Exception raised from stream, clientId=mac.lan@17367@0@mcmud55y, endpoints=x",
+    "2025-02-25 10:00:01,123 [INFO] client:host-1@77@0@mcmud55y, group:g update topic:orders route success.",
+    "2025-07-03T17:40:31.123+0800\tERROR\tgolang/client_manager.go:227\thappened unavailable err=rpc error",
+    "2024-03-01 10:00:01.123 [--I--] [     77] Send heartbeat to 10.1.0.7:8081 ClientImpl.cpp:101",
+]
+
+
+@pytest.mark.parametrize("lines", GRPC, ids=["csharp", "csharp-console", "nodejs", "python", "golang", "cpp"])
+def test_a_grpc_client_of_any_language_is_named(lines: str, tmp_path: Path) -> None:
+    words = refusal(tmp_path, "client.log", f"{lines}\n")
+    assert "lines of RocketMQ's gRPC clients" in words
+    assert "; give broker.log of each broker" in words
+
+
+def test_an_exception_of_another_kind_is_named(tmp_path: Path) -> None:
+    words = refusal(
+        tmp_path,
+        "app.txt",
+        "2020-06-01 10:00:00.123 ERROR 12 --- [main] o.s.boot.SpringApplication : Application run failed\n"
+        "org.apache.rocketmq.client.exception.MQClientException: The consumer group[g] has been created before, "
+        "specify another name please.\n",
+    )
+    assert "MQClientException, that show neither a send nor a pull (give rocketmq_client.log" in words
+
+
+def test_a_broker_log_without_a_message_does_not_ask_for_its_broker(tmp_path: Path) -> None:
+    words = refusal(tmp_path, "broker.log", "2025-11-29 06:34:17 INFO brokerOutApi_thread_4 - some later message\n")
+    assert "none of its lines has a message that import uses; with --broker NAME-ID" in words
 
 
 def test_a_line_without_a_date_says_what_to_give(tmp_path: Path) -> None:

@@ -100,7 +100,8 @@ def test_a_log_that_does_not_meet_the_other_evidence_names_the_zones_that_would(
 
 
 def test_a_log_of_no_known_broker_is_not_recognised(tmp_path: Path) -> None:
-    (tmp_path / "broker.log").write_text("2026-11-21 10:40:08 INFO main - dispatch behind commit log 0 bytes\n")
+    deleted = "delete topic config OK, topic: TopicConfig [topicName=t, readQueueNums=8]"
+    (tmp_path / "broker.log").write_text(f"2026-11-21 10:40:08 INFO AdminBrokerThread_1 - {deleted}\n")
     records, report = imported(tmp_path)
     assert not records
     assert report.not_recognised == [("broker.log", "nothing shows which broker wrote it; give --broker NAME-ID")]

@@ -10,7 +10,7 @@ import os
 
 import pytest
 
-from importer.mqadmin.mqadmin_texts import GROUP, TOPIC, TOPIC_COMMAND, topic_row
+from importer.mqadmin.mqadmin_texts import GROUP, STORED, TOPIC, TOPIC_COMMAND, topic_row
 from importer.mqadmin.test_mqadmin_terminals import ERROR
 from mqreplay.importer.import_command import import_evidence
 from mqreplay.words.errors import InputError
@@ -117,3 +117,27 @@ def test_other_texts_are_no_outputs(tmp_path):
     )
     assert found.refused == ["it is neither a file that import knows nor an output of mqadmin"]
     assert len(found.records) == 1
+
+
+@pytest.mark.parametrize(
+    ("times", "stored", "notes"),
+    [
+        (
+            ("04:10",),
+            "2026-02-13 02:42:10",
+            ["31 messages of g on orders in broker-a/0, which waits at 600"],
+        ),
+        (("04:10", "04:14"), "2026-02-13 02:42:10", []),
+        (("04:10",), "2026-02-13 04:09:40", []),
+    ],
+    ids=["one", "two", "fresh"],
+)
+def test_one_output_alone_shows_no_offset_that_stands_still(tmp_path, times, stored, notes):
+    """apache/rocketmq#2422: 912 messages wait in one output, and nothing shows since when."""
+    outputs = [
+        f"$ date -u\nFri Feb 13 {at}:00 UTC 2026\n$ sh mqadmin consumerProgress -g g\n{GROUP.replace(STORED, stored)}"
+        for at in times
+    ]
+    report = Imported(tmp_path, {"a.txt": "".join(outputs)}).report
+    again = "one output shows a lag, and not whether it grows: give mqadmin consumerProgress -g GROUP again"
+    assert [note.partition("The largest is ")[2] for note in report["notes"] if note.startswith(again)] == notes

@@ -78,7 +78,8 @@ class OffsetIllegal(NamedTuple):
 class FlowControlled(NamedTuple):
     """A client of the group did not pull from a queue, because too much waits in it.
 
-    ``threshold`` (messages or MiB) and ``cached_mib`` are None for the span, ``cached_msgs`` is then None too.
+    ``threshold`` (messages or MiB) and ``cached_mib`` are None for the span, ``cached_msgs`` is then None too. Clients
+    before 4.2 log ``cached_msgs`` alone.
     ``times`` counts such checks of the client from 1; every thousandth is logged.
     """
 

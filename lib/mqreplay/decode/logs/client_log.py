@@ -172,6 +172,15 @@ FORMS: Final = (
         for measure in ("count", "size")
     ),
     Form(
+        f"the consumer message buffer is full, so do flow control, {_RANGE}, size={{cached_msgs:positive}}, "
+        f"{_PULL_REQUEST}",
+        FlowControlled,
+        "DefaultMQPushConsumerImpl#pullMessage",
+        versions="3, 4",
+        constants={"flow_control": "count", "threshold": None, "cached_mib": None},
+        start="the consumer message buffer is full, ",
+    ),
+    Form(
         _SPAN_WIDE,
         FlowControlled,
         "DefaultMQPushConsumerImpl#pullMessage",

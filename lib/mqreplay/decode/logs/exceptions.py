@@ -66,7 +66,7 @@ FORMS: Final = (
     ),
     _form("MQClientException", "No route info of this topic: {topic}", SEND_REQUEST),
     _form("MQClientException", "No route info of this topic, {topic}", SEND_REQUEST),
-    _form("MQClientException", "The broker[{:text}] not exist"),
+    _form("MQClientException", "{:text}"),
     _form("RemotingTooMuchRequestException", "sendDefaultImpl call timeout", SEND_REQUEST),
     _form("RemotingTooMuchRequestException", "{:text}"),
     _form("RemotingConnectException", "connect to {broker_addr:address} failed"),

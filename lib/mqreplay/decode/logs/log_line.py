@@ -41,75 +41,6 @@ LOGS: Final[dict[str, tuple[Form, ...]]] = {
     CONTROLLER_LINES: controller_log.FORMS,
 }
 MESSAGES: Final = Messages(LOGS)
-# Messages about offsets and members that no rule uses yet: counted by form. Sources:
-# PullMessageProcessor, DefaultPullMessageResultHandler, PopMessageProcessor, DefaultMQPushConsumerImpl,
-# AbstractAllocateMessageQueueStrategy, TopicConfigManager#createTopicInSendMessageBackMethod, NamesrvStartup.
-UNREAD: Final = (
-    ("PULL_OFFSET_MOVED:none correction", "pulls outside the range of a queue that a broker did not correct"),
-    ("Pop initial offset, because store is no correct", "offsets that POP found outside of their queue and set again"),
-    ("[BUG] pull message result maybe data wrong", "answers of pulls that a client found wrong"),
-    *(
-        (
-            refused,
-            "pulls that a broker refused because members of a group subscribe to different things (code 24, 25)",
-        )
-        for refused in ("The broker's subscription is not latest, ", "the consumer's subscription not exist, ")
-    ),
-    (
-        "the consumer's group info not exist, group: ",  # PullMessageProcessor
-        "pulls that a broker refused because no consumer of the group was registered with it (code 24; give "
-        "rocketmq_client.log of the group's consumers, which has their heartbeats)",
-    ),
-    (
-        "receive broker's notification[",  # ClientRemotingProcessor#notifyConsumerIdsChanged
-        "notifications of a broker that the members of a group changed (give broker.log: it has who joined and left)",
-    ),
-    ("not in cidAll: ", "rebalances of a client that its list of members lacks"),
-    (
-        " shutdown, elect a new master done, result:",  # 5.0 and 5.1.0; the line begins with the name of the broker
-        "elections of a controller, which broker.log of the new master shows better",
-    ),
-    (
-        "[BUG]logic queue order maybe wrong",
-        "holes that a broker saw in the index of a queue: its consumers skip the messages in them (give topicStatus -t "
-        "TOPIC and consumerProgress -g GROUP for the offsets around)",
-    ),
-    (
-        "AclException: ",
-        'requests that a broker refused by its access rules (a line "process request exception" above such a text '
-        "shows a pull; rocketmq_client.log of the client names the queue and the code)",
-    ),
-    (
-        "do sync transfer other node, wait return, but failed",  # CommitLog#handleHA
-        "messages for which a master waited for its slave in vain (give the output of haStatus -b MASTER_ADDR; the "
-        "producer got FLUSH_SLAVE_TIMEOUT or SLAVE_NOT_AVAILABLE)",
-    ),
-    (
-        "ha housekeeping, found this connection",  # HAConnection.ReadSocketService
-        "slaves that a master lost, as they reported nothing for haHousekeepingInterval (give haStatus -b MASTER_ADDR)",
-    ),
-    (
-        "master pushed offset not equal the max phy offset in slave",  # HAClient#dispatchReadRequest
-        "answers of a master that do not fit what its slave has, which therefore copies nothing (give haStatus -b "
-        "MASTER_ADDR)",
-    ),
-    (
-        "load file ",  # MappedFileQueue#load, before an exception
-        "files of a store that a broker could not load, so that it did not start (the exception is below the line)",
-    ),
-    (
-        "[BUG]put commit log position info to ",  # ConsumeQueue#putMessagePositionInfoWrapper
-        "entries that a broker could not write into the index of a queue (give topicStatus -t TOPIC, twice)",
-    ),
-    (
-        "not in lock el",  # elapsed or eclipse: DefaultMessageStore#putMessage
-        "messages that a broker stored slowly (give brokerStatus -b ADDR: putMessageDistributeTime counts them)",
-    ),
-    (
-        "The Name Server boot success",
-        "starts of a name server: it knows no broker until each has registered again, for up to 30 s",
-    ),
-)
 
 
 class UnusableLine(DecodeError):
@@ -126,8 +57,8 @@ class UnusableLine(DecodeError):
 class LogLine(NamedTuple):
     """A line with a time. ``log`` is which log of RocketMQ its ``fact`` is of; both are None without a fact.
 
-    ``wrapping`` has the name and the time that a container, collector or tool put before the line. ``unread`` names
-    the form of a message that no rule uses, ``thread`` the thread or logger of the head, see OwnHead.
+    ``wrapping`` has the name and the time that a container, collector or tool put before the line, ``thread`` the
+    thread or logger of the head, see OwnHead.
     """
 
     clock: Clock
@@ -135,7 +66,6 @@ class LogLine(NamedTuple):
     message: str
     log: str | None
     fact: Fact | None
-    unread: str | None = None
     thread: str = ""
 
 
@@ -253,9 +183,7 @@ def with_exception(line: LogLine | None, text: str, thrown: Thrown) -> LogLine |
         if clock is None:
             return None
         line = LogLine(clock, wrapping, plain, None, None)
-    return line._replace(
-        log=CLIENT_LINES, fact=ClientThrew(thrown.request, topic=thrown.topic, thrown=thrown), unread=None
-    )
+    return line._replace(log=CLIENT_LINES, fact=ClientThrew(thrown.request, topic=thrown.topic, thrown=thrown))
 
 
 def _line(
@@ -273,8 +201,7 @@ def _line(
         # A terminal that wraps lines may fill up the first part with blanks.
         joined = _PADDING.sub("", text)
         log, message, fact = _message(messages, joined, messages.find(joined))
-    unread = None if fact is not None else unread_form(message)
-    return LogLine(clock, wrapping, message, None if fact is None else log, fact, unread, thread)
+    return LogLine(clock, wrapping, message, None if fact is None else log, fact, thread)
 
 
 def _message(messages: Messages, text: str, place: tuple[str, int] | None) -> tuple[str | None, str, Fact | None]:
@@ -308,19 +235,8 @@ def _fact(messages: Messages, start: str, message: str) -> Fact | None:
 
 
 def _is_part(text: str) -> bool:
-    return any(part in text for part in _PARTS)
+    return "SendResult [" not in text and any(part in text for part in _PARTS)
 
 
 def _shown(start: str) -> str:
     return f"{start.rstrip(' ,[')!r}"
-
-
-def unread_form(message: str) -> str | None:
-    """Return the form of a message that no rule uses; None for any other message.
-
-    >>> unread_form("PULL_OFFSET_MOVED:none correction. topic=t, groupId=g, requestOffset=7, suggestBrokerId=1")
-    'pulls outside the range of a queue that a broker did not correct'
-    """
-    if "  DESC: " in message:  # the answer of a broker, which a client logged: exceptions.py reads it
-        return None
-    return next((form for start, form in UNREAD if start in message), None)

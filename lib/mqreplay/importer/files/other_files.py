@@ -1,10 +1,11 @@
-"""Files and outputs that no decision uses: what each is, and what to give instead. The records are in unused.toml."""
+"""Files, lines and outputs that no decision uses: what each is, and what to give instead, by unused.toml."""
 
 from __future__ import annotations
 
 import re
 import tomllib
 from collections.abc import Sequence
+from functools import lru_cache
 from importlib.resources import files
 from typing import Final, NamedTuple
 
@@ -34,16 +35,25 @@ class UnusedKind(NamedTuple):
         return f"{self.what}; give {self.instead}" if self.instead else self.what
 
 
-def _kinds(by: str) -> tuple[UnusedKind, ...]:
-    text = files(__package__).joinpath("unused.toml").read_text(encoding="utf-8")
+_RECORDS: Final = tomllib.loads(files(__package__).joinpath("unused.toml").read_text(encoding="utf-8"))["file"]
+
+
+def _kinds(by: str, before: str = "^") -> tuple[UnusedKind, ...]:
     return tuple(
-        UnusedKind(re.compile(f"^(?:{record[by]})", re.MULTILINE), record["what"], record.get("instead", ""))
-        for record in tomllib.loads(text)["file"]
+        UnusedKind(re.compile(f"{before}(?:{record[by]})", re.MULTILINE), record["what"], record.get("instead", ""))
+        for record in _RECORDS
         if by in record
     )
 
 
 _FILES, _LOGS, _TEXTS, _COMMANDS = (_kinds(by) for by in ("name", "log", "text", "command"))
+_THREADS: Final = _kinds("thread", r"\b")
+# Parts of messages, and how their lines are counted.
+UNUSED_MESSAGES: Final = tuple(
+    (record["part"], record["what"] + (f" (give {record['instead']})" if "instead" in record else ""))
+    for record in _RECORDS
+    if "part" in record
+)
 
 
 def _named(kinds: Sequence[UnusedKind], name: str) -> UnusedKind | None:
@@ -90,6 +100,28 @@ def unused_log(base: str) -> UnusedKind | None:
     ("a controller's log of elections, of which these lines show none", None)
     """
     return _named(_LOGS, base.partition(".")[0])
+
+
+@lru_cache(maxsize=1024)
+def log_of_thread(thread: str) -> UnusedKind | None:
+    """Return which log of RocketMQ a line is of, by its thread or logger, if no message in it says more.
+
+    >>> log_of_thread("WARN TransactionalMessageCheckService").what
+    'a broker\'s log of transactions: which it checked, and which a producer rolled back or left open'
+    >>> log_of_thread("INFO main")
+    """
+    return next((kind for kind in _THREADS if kind.pattern.search(thread)), None)
+
+
+def unused_message(message: str) -> str | None:
+    """Return how a message that no decision uses is counted; None for any other message.
+
+    >>> unused_message("PULL_OFFSET_MOVED:none correction. topic=t, groupId=g, requestOffset=7, suggestBrokerId=1")
+    'pulls outside the range of a queue that a broker did not correct'
+    """
+    if "  DESC: " in message:  # the answer of a broker, which a client logged: exceptions.py reads it
+        return None
+    return next((form for part, form in UNUSED_MESSAGES if part in message), None)
 
 
 def unused_text(head: str) -> UnusedKind | None:

@@ -7,7 +7,7 @@ has several clients of a group, a queue belongs to the client whose result lists
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, cast
 
@@ -56,6 +56,8 @@ class ClientHistory:
         self._groups: dict[str, set[str]] = {}  # of each running client
         self._from_start: set[str] = set()  # clients whose log is complete since their start
         self._queues = HeldQueues(process)
+        self._unnamed = f"unknown@{process}"  # the client of a log that names none
+        self._unplaced: list[tuple[int, log.OffsetIllegal | log.FlowControlled]] = []  # before a client is named
         self._refused: dict[str, set[MessageQueue]] = {}
         self._committers: dict[tuple[str, MessageQueue], tuple[str, int]] = {}  # the last of each queue of a group
         self._beat: log.HeartbeatSent | None = None
@@ -81,10 +83,8 @@ class ClientHistory:
                 self._broadcast(ts, fact)
             case log.Committed():
                 yield from self._committed(ts, fact)
-            case log.OffsetIllegal():
-                self._illegal(ts, fact)
-            case log.FlowControlled():
-                yield from self._flow_controlled(ts, fact)
+            case log.OffsetIllegal() | log.FlowControlled():
+                yield from self._of_queue(ts, fact)
             case log.ResetInvoked():
                 self._resets.setdefault(fact.group, []).append(_Reset(ts, fact))
             case log.Suspended():
@@ -121,6 +121,8 @@ class ClientHistory:
         """Yield the records that are open at the end of the log."""
         yield from self._queues.end_of_log(self._committers)
         yield from self._all_errors()
+        for ts, fact in self._unplaced:
+            yield from self._placed(ts, fact, [*self.clients] or [self._unnamed])
         if refused := sum(map(len, self._refused.values())):
             self.left_out["refused locks without a rebalanced result that names the client"] += refused
         unplaced = sum(map(len, self._left.values()))
@@ -189,24 +191,29 @@ class ClientHistory:
             self._queues.hold(ts, member, self._queues.of(member) - {queue})
         yield commit_record(ts, fact)
 
-    def _illegal(self, ts: int, fact: log.OffsetIllegal) -> None:
+    def _of_queue(self, ts: int, fact: log.OffsetIllegal | log.FlowControlled) -> Iterator[Record]:
+        """Yield the record of a line that names a queue: its client is the one that holds it."""
         members = self._members(fact.group)
         holders = self._queues.holders(members, fact.group, fact.queue) or members or [*self.clients]
-        if len(holders) != 1:
-            self.left_out["pulls with an illegal offset without a known client"] += 1
+        if not holders:
+            self._unplaced.append((ts, fact))
             return
-        member = (holders[0], fact.group)
-        # The client drops the queue, and takes it again at a rebalance after it has corrected the offset.
-        self._queues.hold(ts, member, self._queues.of(member) - {fact.queue})
-        self.illegal_pulls.append(illegal_pull_record(ts, holders[0], fact))
+        if isinstance(fact, log.OffsetIllegal) and len(holders) == 1:
+            # The client drops the queue, and takes it again at a rebalance after it has corrected the offset.
+            member = (holders[0], fact.group)
+            self._queues.hold(ts, member, self._queues.of(member) - {fact.queue})
+        yield from self._placed(ts, fact, holders)
 
-    def _flow_controlled(self, ts: int, fact: log.FlowControlled) -> Iterator[Record]:
-        members = self._members(fact.group)
-        holders = self._queues.holders(members, fact.group, fact.queue) or members or [*self.clients]
-        if len(holders) == 1:
-            yield flow_record(ts, holders[0], fact)
+    def _placed(
+        self, ts: int, fact: log.OffsetIllegal | log.FlowControlled, clients: Sequence[str]
+    ) -> Iterator[Record]:
+        if len(clients) > 1:
+            what = "pulls with an illegal offset" if isinstance(fact, log.OffsetIllegal) else "flow control of queues"
+            self.left_out[f"{what} without a known client"] += 1
+        elif isinstance(fact, log.OffsetIllegal):
+            self.illegal_pulls.append(illegal_pull_record(ts, clients[0], fact))
         else:
-            self.left_out["flow control of queues without a known client"] += 1
+            yield flow_record(ts, clients[0], fact)
 
     def _learn(self, thrown: Thrown | None, broker_name: str | None) -> None:
         """Learn the name of the master that answered a send."""

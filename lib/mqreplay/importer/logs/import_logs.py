@@ -49,6 +49,9 @@ from mqreplay.importer.logs.registered_clients import Presence
 from mqreplay.importer.logs.stats_lines import StatsLines
 
 UNKNOWN_BROKER: Final = "nothing shows which broker wrote it; give --broker NAME-ID"
+UNUSED_LINES: Final = (
+    "none of its lines has a message that import uses; with --broker NAME-ID they show only when it ran"
+)
 UNKNOWN_ADDRESS: Final = (
     "lines of namesrv.log about brokers with an unknown address (add the output of clusterList, which names them)"
 )
@@ -240,14 +243,14 @@ class _Import:
         """Return the broker of a log. Without one, the log is refused."""
         broker = self._broker_of(process)
         if broker is None:
-            why = UNKNOWN_BROKER
+            facts = sum(part.facts for part in process.parts)
+            why = UNKNOWN_BROKER if facts else UNUSED_LINES
             if len(process.broker_names) > 1:
                 names = ", ".join(sorted(process.broker_names))
                 why = (
                     f"it has lines of several brokers ({names}), and no line names its own; give a file of each broker"
                 )
             self.report.not_recognised.append((process.name, why))
-            facts = sum(part.facts for part in process.parts)
             self.report.lines.give_up(facts, f"lines of a {process.log}.log, of an unknown broker")
         return broker
 

@@ -17,7 +17,7 @@ from mqreplay.decode.logs.other_clients import CPP, GO, GRPC, INSTEAD, other_cli
 from mqreplay.decode.logs.remoting_log import RequestFailed
 from mqreplay.decode.text import encoding_of
 from mqreplay.importer.files.layout import base_name
-from mqreplay.importer.files.other_files import unused_log
+from mqreplay.importer.files.other_files import log_of_thread, unused_log, unused_message
 from mqreplay.importer.files.sources import Source
 from mqreplay.words.errors import DecodeError
 from mqreplay.words.quantity import counted
@@ -32,18 +32,21 @@ _MOST_CONTROLS: Final = 0.08  # of the first bytes of a text; one in ten of rand
 _SHOWN: Final = 120  # characters of an example
 _UNDATED: Final = re.compile("without a date|have no date")
 _LOG: Final = re.compile(r"\.(?:log|out)\b")
+_OTHER_REQUEST: Final = "show neither a send nor a pull (give rocketmq_client.log of the client, and broker.log)"
 
 
 @dataclass
 class LineCount:
     """How many lines were read and used, and how many not, by form. ``read`` is ``used`` and all of ``left_out``.
 
-    ``examples`` has a line of each form. ``headed`` counts lines in RocketMQ's layouts without a fact.
+    ``examples`` has a line of each form. ``headed`` counts lines in RocketMQ's layouts without a fact, ``logs`` of them
+    the logs that their threads show, in words.
     """
 
     read: int = 0
     used: int = 0
     headed: int = 0
+    logs: Counter[str] = field(default_factory=Counter)
     left_out: Counter[str] = field(default_factory=Counter)
     examples: dict[str, str] = field(default_factory=dict)
     trouble: str | None = None  # why a file could not be read to its end
@@ -92,7 +95,7 @@ def why_no_log(path: str, count: LineCount) -> str | None:
         return count.trouble
     if not count.read:
         return "it is empty"
-    unusable = [form for form in count.left_out if form in count.examples]
+    unusable = [form for form, number in count.left_out.items() if number and form in count.examples]
     if unusable:
         examples = {form: count.examples[form].removeprefix(f"{path}:") for form in unusable}
         shown = "; ".join(f"{form} ({count.left_out[form]:,}), such as line {examples[form]}" for form in unusable)
@@ -102,8 +105,9 @@ def why_no_log(path: str, count: LineCount) -> str | None:
     damaged = [form for form in count.left_out if form.startswith("damaged")]
     if damaged:
         return f"no line of it can be used: {', '.join(f'{form}: {count.left_out[form]:,}' for form in damaged)}"
-    if (log := unused_log(base_name(path))) is not None:
-        return f"none of its {counted(count.read, 'line')} has a message that import uses: it is {log.words}"
+    named = unused_log(base_name(path))
+    if words := [named.words] if named is not None else [words for words, _ in count.logs.most_common(1)]:
+        return f"none of its {counted(count.read, 'line')} has a message that import uses: it is {words[0]}"
     if count.headed:
         return (
             f"none of its {counted(count.read, 'line')} has a message that import uses; {count.headed:,} of them "
@@ -145,11 +149,10 @@ class _Record:
         if whole is not None:
             count.used += len(forms)
             return whole
-        lack = "show neither a send nor a pull" if thrown.request is None or self.line is not None else "have no date"
+        lack = _OTHER_REQUEST if thrown.request is None or self.line is not None else "have no date"
+        form = f"exceptions of RocketMQ's clients, {thrown.java_class}, that {lack}"
         for _ in forms:
-            count.leave_out(
-                f"exceptions of RocketMQ's clients that {lack} ({thrown.java_class})", self.place, thrown.text
-            )
+            count.leave_out(form, self.place, thrown.text)
         return self.line
 
 
@@ -207,7 +210,9 @@ def _counted_lines(source: Source, count: LineCount, digest: Any) -> Iterator[tu
             else:
                 is_plain = form == OTHER or form.startswith("damaged")
                 count.leave_out(form, None if is_plain else place, text)
-                count.headed += form == OTHER and line is not None
+                if form == OTHER and line is not None:
+                    count.headed += 1
+                    count.logs.update(kind.words for kind in [log_of_thread(line.thread)] if kind is not None)
         yield text, line, form
 
 
@@ -215,8 +220,8 @@ def _form_of(text: str, line: LogLine | None, foreign: bool) -> str | None:
     """Return the form under which a line is left out; None for a line with a fact."""
     if line is not None and line.fact is not None:
         return None
-    if line is not None and line.unread is not None:
-        return line.unread
+    if (form := unused_message(text if line is None else line.message)) is not None:
+        return form
     if foreign:
         return "damaged lines (not_utf8)"
     return (other_client(text) if line is None else None) or OTHER

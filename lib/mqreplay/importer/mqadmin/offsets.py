@@ -16,6 +16,7 @@ from mqreplay.words.errors import DecodeError
 # The column of `consumerProgress -s true`, and what it has for a queue that no client held. All queues have it if no
 # client answered (ConsumerProgressSubCommand#getMessageQueueAllocationResult).
 CLIENT, UNHELD = "Client IP", "N/A"
+_USUAL_MS: Final = 60_000
 OffsetRow = tuple[Queue, Mapping[Any, object]]
 
 
@@ -102,6 +103,29 @@ def topic_stats(output: Output, ts_ms: int, context: AdminContext) -> list[Recor
         offset_record("topic_stats", ts_ms, name, topic, own, context.asked_id(name, ts_ms))
         for name, own in by_broker(_rows(ENDS, output, topic, ts_ms, context)).items()
     ]
+
+
+def lags_seen_once(answers: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return a note on the largest lag of groups that one answer of a broker shows; without one, no note.
+
+    ``answers`` are rows of silver.consume_stats. One answer shows no offset that stands still. Messages of the last
+    minute that wait are usual.
+    """
+    times: dict[tuple[str, str], set[int]] = defaultdict(set)
+    for answer in answers:
+        times[answer["consumer_group"], answer["broker_name"]].add(answer["ts"])
+    lags = [
+        (end - max(offset, 0), f"{group} on {topic} in {broker}/{queue}, which waits at {offset}")
+        for answer in answers
+        for topic, broker, queue, end, offset, stored in answer["offsets"] or ()
+        if len(times[group := answer["consumer_group"], answer["broker_name"]]) == 1
+        and (stored is None or answer["ts"] - stored >= _USUAL_MS)
+    ]
+    lag, place = max(lags, default=(0, ""))
+    if lag <= 0:
+        return []
+    again = "one output shows a lag, and not whether it grows: give mqadmin consumerProgress -g GROUP again"
+    return [f"{again}, some minutes later. The largest is {lag:,} messages of {place}"]
 
 
 def by_broker(rows: Iterable[OffsetRow]) -> dict[str, list[OffsetRow]]:

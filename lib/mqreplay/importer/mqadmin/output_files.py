@@ -19,6 +19,7 @@ from mqreplay.importer.mqadmin.admin import Admin
 from mqreplay.importer.mqadmin.answers import Record
 from mqreplay.importer.mqadmin.dashboard_json import JsonAnswer, json_answer_of, records_of_json
 from mqreplay.importer.mqadmin.metrics_page import MetricsPage, disks, metrics_page_of
+from mqreplay.importer.mqadmin.offsets import lags_seen_once
 from mqreplay.importer.mqadmin.outputs import Output, outputs_of
 from mqreplay.importer.staging import line_of
 from mqreplay.importer.stores.snapshots import NO_TIME
@@ -106,18 +107,19 @@ class AdminOutputs:
     def write(self, writer: Writer, report: ImportReport) -> None:
         """Append each record once."""
         seen: set[tuple[str, bytes]] = set()
+        progress = []
         for answer in self._answers:
             source, output = answer.source, answer.output
             try:
                 records = self._records_of(answer)
                 lines = [(stem, line_of(record)) for stem, record in records]
-                for stem, line in lines:
-                    KINDS[stem].decode(line)
+                rows = [(stem, KINDS[stem].decode(line)) for stem, line in lines]
             except DecodeError as error:
                 self.imported.refuse(source, error.detail)
                 continue
             self.instants += [answer.ts_ms] if answer.time.is_sure else []
             self._count_source(output, answer.time)
+            progress += [row for stem, row in rows if stem == "consume_stats"]
             new = [record for record, line in zip(records, lines, strict=True) if line not in seen]
             seen.update(lines)
             for stem, record in new:
@@ -127,7 +129,7 @@ class AdminOutputs:
             if answer.json is None and (why := self.admin.failure_beside(output)) is not None:
                 self.imported.refuse(source, f"{why} (what it printed before is used)")
         report.left_out += self.admin.left_out
-        report.notes += self._notes()
+        report.notes += [*self._notes(), *lags_seen_once(progress)]
         report.notes += self.admin.context.times.notes(report.time_zone, report.zone_is_set)
 
     def _outputs_of(self, text: str) -> tuple[list[Output], JsonAnswer | MetricsPage | None]:
