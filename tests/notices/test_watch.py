@@ -279,6 +279,22 @@ def test_open_findings_have_their_evidence_and_a_page_of_the_last_minutes(tmp_pa
     assert (findings["answer"], "slave_pull" in findings["text"]) == ("no", True)
 
 
+def test_a_fault_is_told_within_two_polls_and_one_round_and_once(tmp_path):
+    """The master of broker-a did not answer from 02:51:31 to 02:52:58. Polls and rounds are as by default."""
+    feed, poll_s, round_s = Feed(SAMPLE / "orders-4.9.7", tmp_path / "live"), 5, 60
+    polls = feed.lines["broker_runtime.jsonl.gz"]
+    feed.lines = {"broker_runtime.jsonl.gz": [line for line in polls if line[0] // 1000 % poll_s == 0]}
+    feed.files.clear()
+    began = dt.datetime(2026, 11, 21, 2, 51, 31, tzinfo=dt.UTC)
+    watching, changes = made(tmp_path, tmp_path / "live"), []
+    for minute in range(4):  # the second round is too early to know
+        now = began.replace(second=40) + dt.timedelta(minutes=minute - 1)
+        feed.until(int(now.timestamp() * 1000))
+        changes += [(change.what, now) for one in watching.round(now).clusters for change in one.changes]
+    assert [what for what, _ in changes] == [OPENED_EVENT, CLOSED_EVENT], changes
+    assert changes[0][1] - began <= dt.timedelta(seconds=2 * poll_s + round_s)
+
+
 def test_a_recording_names_its_cluster_once(tmp_path):
     feed = Feed(SAMPLE / "bulk-5.3.3", tmp_path / "live")
     begin = feed.reach[0]
