@@ -42,6 +42,12 @@ def test_readme_has_the_two_commands() -> None:
     assert {"make demo", "make test"} <= {line for _, line in documented("make ")}
 
 
+def test_the_demo_is_local_and_on_spark_if_asked() -> None:
+    for words, engine in (([], "local"), (["ENGINE=spark"], "spark")):
+        done = subprocess.run(["make", "-n", "demo", *words], cwd=ROOT, capture_output=True, text=True, check=True)
+        assert done.stdout.splitlines()[-1] == f".venv/bin/mqreplay demo --engine {engine}"
+
+
 def test_the_chinese_readme_has_all_of_the_english_one() -> None:
     english, chinese = ((ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "README.zh.md"))
     tables, links = r"gold\.[a-z_]+", r"\]\((docs/[^)]+\.md[^)]*)\)"

@@ -22,7 +22,6 @@ NO_CODE = {"changelog.d", "docs", "CHANGELOG.md", "CONTRIBUTING.md"}  # `make do
 BY_NAME = {
     "mqreplay.findings.registry": "mqreplay.findings",
     "mqreplay.decode.kinds": "mqreplay.decode",
-    "mqreplay.night.nightly": "mqreplay.quality",
 }
 
 

@@ -23,7 +23,7 @@ from mqreplay.lake.journal import interrupted_run
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.machine.places import conf_dir
 from mqreplay.night.maintain import Maintained, maintain
-from mqreplay.quality.expectations.rows_conserved import COUNTED_BY_RECORD, KINDS_OF_TABLE
+from mqreplay.quality.conditions import COUNTED_BY_RECORD, KINDS_OF_TABLE
 from mqreplay.settings import LocalSettings, Settings, load_settings
 from mqreplay.words.errors import InputError
 from night.cut import cut, jsonl_files, shifted

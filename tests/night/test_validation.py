@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,6 +21,7 @@ from mqreplay.night.validation import VALIDATION_TABLE, Validation
 from mqreplay.quality import UNDATED
 from mqreplay.settings import load_settings
 from quality_rows import Folder, Row, at, change
+from tests_shared import SAMPLE
 
 TABLES = (
     "bronze.source_file",
@@ -50,6 +53,31 @@ def file(name: str, kind: str, first: int, last: int, rows: int) -> Row:
     counts = {"rows_in": rows, "rows_out": rows, "rows_quarantined": 0, "rows_duplicate": 0}
     times = {"first_ts": at(first), "last_ts": at(last)}
     return {"cluster": "c", "path": name, "kind": kind, "status": "read"} | counts | times
+
+
+SHARE = """
+import sys, time
+from mqreplay.cli.command_line import main
+from mqreplay.night.validation import Validation
+run, seconds = Validation.run, []
+def timed(*given):
+    begin = time.process_time()
+    done = run(*given)
+    seconds.append(time.process_time() - begin)
+    return done
+Validation.run = timed
+assert main(["nightly", sys.argv[1], "--warehouse", sys.argv[2], "--lang", "en"]) == 0
+print("share", sum(seconds) / time.process_time(), "great_expectations" in sys.modules)
+"""
+
+
+def test_validation_costs_at_most_a_fifth_of_a_small_night(tmp_path: Path) -> None:
+    """Of the time of processors, all imports included: the sample's night is judged in one process."""
+    words = [sys.executable, "-c", SHARE, str(SAMPLE / "bulk-5.3.3"), str(tmp_path / "w")]
+    done = subprocess.run(words, capture_output=True, text=True, check=True)
+    share, is_imported = done.stdout.splitlines()[-1].split()[1:]
+    assert 0.01 < float(share) < 0.2
+    assert is_imported == "False", "no rule of the night is in doubt"
 
 
 class Kept(Warehouse):

@@ -10,15 +10,19 @@ from pathlib import Path
 
 import pytest
 
+import mqreplay
+from mcp_client import asked
 from mqreplay.answers.explanation import explain
 from mqreplay.answers.open_findings import read_findings
 from mqreplay.answers.page_path import page_link
 from mqreplay.answers.state import state_at
+from mqreplay.cli.command_line import main
 from mqreplay.engines.local import LocalEngine
 from mqreplay.findings.every import KINDS
 from mqreplay.findings.opened import CLOSED_EVENT, OPENED_EVENT
 from mqreplay.findings.shape import PLACE
 from mqreplay.lake.lock import warehouse_lock
+from mqreplay.lake.row_filter import plain_rows
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.moment.instant import recorded_around
 from mqreplay.notices import watch as watch_module
@@ -239,7 +243,7 @@ def test_the_night_after_midnight_finds_what_watch_found(tmp_path):
     assert {one.kind for one in opened} == {kind for kind in of_night if KINDS[kind].ends_after is not None}
 
 
-def test_open_findings_have_their_evidence_and_a_page_of_the_last_minutes(tmp_path):
+def test_open_findings_have_their_evidence_and_a_page_of_the_last_minutes(tmp_path, capsys):
     feed, root = Feed(SAMPLE / "bulk-5.3.3", tmp_path / "live"), str(tmp_path / "warehouse")
     now = feed.reach[0] + 100_000
     feed.until(now)
@@ -260,8 +264,38 @@ def test_open_findings_have_their_evidence_and_a_page_of_the_last_minutes(tmp_pa
         assert link.startswith(f"{root}/report/watch/c.html#")
     recorded, instant = recorded_around(warehouse, "c", f"{at(now - 5_000):%H:%M:%S}", "TIME")
     assert state_at(recorded, instant).groups["members"].max() > 0
-    with pytest.raises(InputError, match="no recorded time"):
+    with pytest.raises(InputError, match=f"recording of c, which goes from .* to {at(now):%Y-%m-%d %H:%M:%S}"):
         recorded_around(warehouse, "c", "03:59", "TIME")
+
+    # A terminal, a notebook and an agent say the same.
+    broker = next(one.broker_name for one in opened if one.severity == "critical")
+    time, replay = f"{at(now - 5_000):%H:%M:%S}", mqreplay.open(root, "c")
+    _, state, ready = asked(root, ("at", {"time": time}), ("ready", {"broker": broker}))
+    assert main(["at", time, "--warehouse", root]) == 0
+    assert capsys.readouterr().out.split()[: len(str(replay.at(time)).split())] == str(replay.at(time)).split()
+    assert state["groups"] == plain_rows(replay.at(time).value.groups)
+    assert main(["ready", broker, "--warehouse", root]) == 1, "a finding about it is open"
+    assert (
+        capsys.readouterr().out.split()[: len(str(replay.ready(broker)).split())] == str(replay.ready(broker)).split()
+    )
+    (findings,) = [check for check in ready["checks"] if check["check"] == "findings"]
+    assert (findings["answer"], "slave_pull" in findings["text"]) == ("no", True)
+
+
+def test_a_fault_is_told_within_two_polls_and_one_round_and_once(tmp_path):
+    """The master of broker-a did not answer from 02:51:31 to 02:52:58. Polls and rounds are as by default."""
+    feed, poll_s, round_s = Feed(SAMPLE / "orders-4.9.7", tmp_path / "live"), 5, 60
+    polls = feed.lines["broker_runtime.jsonl.gz"]
+    feed.lines = {"broker_runtime.jsonl.gz": [line for line in polls if line[0] // 1000 % poll_s == 0]}
+    feed.files.clear()
+    began = dt.datetime(2026, 11, 21, 2, 51, 31, tzinfo=dt.UTC)
+    watching, changes = made(tmp_path, tmp_path / "live"), []
+    for minute in range(4):  # the second round is too early to know
+        now = began.replace(second=40) + dt.timedelta(minutes=minute - 1)
+        feed.until(int(now.timestamp() * 1000))
+        changes += [(change.what, now) for one in watching.round(now).clusters for change in one.changes]
+    assert [what for what, _ in changes] == [OPENED_EVENT, CLOSED_EVENT], changes
+    assert changes[0][1] - began <= dt.timedelta(seconds=2 * poll_s + round_s)
 
 
 def test_a_recording_names_its_cluster_once(tmp_path):

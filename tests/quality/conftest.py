@@ -9,9 +9,8 @@ import pytest
 
 from mqreplay.lake.contract import load_contracts
 from mqreplay.quality import Scope
-from mqreplay.quality.great import Great
 from mqreplay.quality.result import ValidationRow, row_of
-from mqreplay.quality.run import judge, make_views
+from mqreplay.quality.run import great_expectations, judge, make_views
 from mqreplay.quality.tables import Tables
 from quality_rows import Folder, Row
 
@@ -38,11 +37,9 @@ class Judge:
         contract = folder.contracts[table]
         for name, its in {table: rows, **(beside or {})}.items():
             folder.write(name, [{"cluster": "c"} | row for row in its])
-        great = Great()
         with Tables(folder, "c") as tables:
-            great.read(tables)
             make_views(tables, contract)
-            found = judge(great, tables, contract, PARAMETERS | parameters)
+            found = judge(lambda: great_expectations(tables), tables, contract, PARAMETERS | parameters)
         return [row_of("c", Scope("a-run"), contract, rule, result) for rule, result in found]
 
     def __call__(self, table: str, rows: list[Row], **parameters: Any) -> dict[str, ValidationRow]:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from mqreplay.lake.contract import Contract, load_contracts
-from mqreplay.quality.expectations.rows_conserved import KINDS_OF_TABLE
+from mqreplay.quality.conditions import KINDS_OF_TABLE
 from mqreplay.quality.result import plain
 from mqreplay.quality.suite import Rule, rules
 from quality_rows import START, Row, at, epoch_ms

@@ -140,6 +140,13 @@ def test_equal_rows_are_seen_whatever_is_null_among_them(warehouse: Folder, tmp_
     assert [one["record_id"] for one in json.loads(row.unexpected_sample or "")] == ["01", "02", "03", "04"]
 
 
+def test_rows_of_no_file_are_found_without_any_file(tmp_path: Path) -> None:
+    there = Folder(tmp_path / "w", load_contracts())
+    there.write("silver.pull", [pull(1) | {"cluster": "c"}])
+    found = validate(there, "c", Scope("a-run", None, ("bronze.source_file", "silver.pull")), str(tmp_path))
+    assert broken(found) == {("bronze.source_file", "rows_conserved"): 1}
+
+
 def test_a_sample_is_of_the_first_rows_by_key(tmp_path: Path) -> None:
     there = Folder(tmp_path / "w", load_contracts())
     there.write("silver.pull", [pull(n, queue_id=-1) | {"cluster": "c"} for n in range(99, 9, -1)])

@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from great_expectations.core import ExpectationValidationResult
 
 from each_case import for_each
 from mqreplay.lake.contract import Contract, load_contracts
-from mqreplay.quality.expectations.rows_conserved import KINDS_OF_TABLE
+from mqreplay.quality.conditions import KINDS_OF_TABLE
+from mqreplay.quality.result import written
 from mqreplay.quality.suite import CHECK, NOT_NULL, UNIQUE, columns_needed, rules, suite
 from mqreplay.words.errors import ContractError
 
@@ -27,6 +29,15 @@ def test_every_contract_is_a_suite(contract: Contract) -> None:
     assert {rule["type"] for rule in contract.quality} <= set(of_type)
     assert [e.expectation_type for e in suite(contract).expectations] == of_type
     assert set(contract.key) <= set(columns_needed(contract)) <= {c.name for c in contract.columns}
+
+
+@for_each(CONTRACTS.values())
+def test_a_rule_that_holds_is_written_as_great_expectations_does(contract: Contract) -> None:
+    known = {"known_brokers": ["a"], "recording_end_ms": 1, "silver_rows": {"silver.pull": 3}}
+    for number, rule in enumerate(rules(contract)):
+        configuration = rule.expectation(number, known).configuration
+        result = ExpectationValidationResult(success=True, expectation_config=configuration, result={})
+        assert written(rule, None, known) == written(rule, result, known)
 
 
 @for_each(CONTRACTS.values())

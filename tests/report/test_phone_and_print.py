@@ -33,6 +33,29 @@ def test_on_a_phone_contents_stay_targets_are_large_and_pictures_show_the_mark(b
     assert page.asks("document.documentElement.scrollWidth") <= 390
 
 
+def test_a_finger_hits_a_mark_of_a_picture_within_24_px(browser, tmp_path):
+    night = NightSpan(BEGAN, BEGAN.replace(minute=59))
+    when = draw_finding_times(PictureData.of_night(Warehouse(str(tmp_path)), "c", night, CHAIN))
+    html = build_report(data(findings=CHAIN, pictures=[replace(when, name="times")]))
+    page = Page(browser, html, tmp_path / "report.html", (390, 844))
+    browser.execute_cdp_cmd("Emulation.setTouchEmulationEnabled", {"enabled": True})
+    middle = "document.querySelector('#p-times a[href=\"#f-cc03\"] .p-mark').getBoundingClientRect()"
+    try:
+        for away, hit in ((30, ""), (11, "#f-cc03")):
+            page.browser.execute_script("document.querySelector('#f-cc03 .seen a[href=\"#p-times\"]').click()")
+            page.browser.execute_script("history.replaceState(null, '', '#')")
+            x, y, height = page.asks(f"(box => [box.x + box.width / 2, box.y + box.height / 2, box.height])({middle})")
+            assert height / 2 < 11
+            assert page.asks(f"document.elementFromPoint({x}, {y + away}).closest('a')") is None
+            tap = {"type": "touchStart", "touchPoints": [{"x": x, "y": y + away}]}
+            browser.execute_cdp_cmd("Input.dispatchTouchEvent", tap)
+            browser.execute_cdp_cmd("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+            page.browser.execute_async_script("setTimeout(arguments[0], 300)")
+            assert page.asks("location.hash") == hit
+    finally:
+        browser.execute_cdp_cmd("Emulation.setTouchEmulationEnabled", {"enabled": False})
+
+
 def test_no_part_of_a_printed_page_is_higher_than_half_a_sheet(browser, tmp_path):
     """What is not broken leaves at most its own height empty. A sheet is A4 at 96 dots an inch, without its margins."""
     night = NightSpan(BEGAN, BEGAN.replace(minute=59))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import doctest
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -118,6 +119,12 @@ def test_no_line_is_longer_than_the_terminal_and_no_id_is_split(columns: int, ro
         assert "01234567" in shown
         if command != ["findings"]:
             assert CLIENT in shown
+
+
+def test_an_explanation_has_its_time_and_id_on_a_line_of_their_own_at_60_columns(root: str) -> None:
+    kind, when, *_ = in_terminal(60, "explain", "01234567", "--warehouse", root).splitlines()
+    assert re.fullmatch(r"\w+ +\w+", kind), kind
+    assert re.fullmatch(r"    (since )?2026-.* UTC  01234567", when), when
 
 
 def test_tables_of_a_state_are_records_at_60_columns(root: str) -> None:

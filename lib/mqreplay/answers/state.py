@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import polars as pl
 
+from mqreplay.answers.open_findings import seconds_until_closed
 from mqreplay.findings.texts import summary_of
 from mqreplay.lake.row_filter import plain_rows
 from mqreplay.language.language import Language
@@ -16,6 +17,7 @@ from mqreplay.moment.instant import Recorded
 from mqreplay.moment.names import require_names
 from mqreplay.moment.offsets import known_sum
 from mqreplay.moment.queues import members_at, queues_at, unknown_owners, without_retry_topics
+from mqreplay.settings import Settings
 from mqreplay.words.errors import InputError
 from mqreplay.words.quantity import counted
 from mqreplay.words.severity import WORST_FIRST
@@ -125,8 +127,14 @@ def groups_of(members: pl.DataFrame, queues: pl.DataFrame) -> pl.DataFrame:
 
 
 def findings_at(recorded: Recorded, at: dt.datetime, words: Language | None = None) -> pl.DataFrame:
-    """Return the findings that were open, the most severe first: FINDING_COLUMNS."""
-    found = recorded.before("gold.finding", "from_ts", at).filter(pl.col("to_ts").is_null() | (pl.col("to_ts") >= at))
+    """Return the findings that were open, the most severe first: FINDING_COLUMNS.
+
+    As messages and watch do, a finding counts as open while the recording ends before its kind would close it.
+    """
+    limits = seconds_until_closed(Settings())
+    limit = pl.duration(seconds=pl.col("kind").replace_strict(limits, default=0, return_dtype=pl.Int64))
+    is_open = (pl.col("to_ts") >= at) | (pl.col("to_ts") + limit >= recorded.last)
+    found = recorded.before("gold.finding", "from_ts", at).filter(pl.col("to_ts").is_null() | is_open)
     last = found.sort("day").unique("finding_id", keep="last")
     return with_summaries(last.sort(BY_SEVERITY, "from_ts", "finding_id").collect(), words).select(FINDING_COLUMNS)
 

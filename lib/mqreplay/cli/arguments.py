@@ -104,7 +104,6 @@ def choice_of_engine(args: argparse.Namespace, settings: Settings) -> Choice:
         settings.spark,
         submitted=is_submitted(),
         catalog=getattr(args, "catalog", None) is not None,
-        demo=args.command == "demo",
     )
 
 

@@ -95,11 +95,10 @@ def run_ready(args: argparse.Namespace) -> int:
     from mqreplay.answers.ready import required_readiness
     from mqreplay.cli.page_line import print_page
     from mqreplay.lake.warehouse import Warehouse
-    from mqreplay.moment.instant import recorded
+    from mqreplay.moment.instant import recorded_around
     from mqreplay.terminal.moment import print_readiness
 
-    night = recorded(Warehouse(args.warehouse), args.cluster)
-    at = night.last if args.at is None else night.instant(args.at, "--at")
+    night, at = recorded_around(Warehouse(args.warehouse), args.cluster, args.at, "--at")
     ready = required_readiness(night, args.broker, args.id, at)
     if args.json:
         print(json_text(ready.as_plain(), indent=1, default=plain_value))

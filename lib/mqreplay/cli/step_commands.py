@@ -9,7 +9,6 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from mqreplay.cli.arguments import (
-    DEFAULT_ENGINE,
     add_conf,
     add_engine,
     add_json,
@@ -62,7 +61,7 @@ def _add_demo(command: argparse.ArgumentParser) -> None:
     # Not by the environment: the sample must not get into a warehouse of real nights.
     text = "folder of the tables (%(default)s)"
     command.add_argument("--warehouse", metavar="DIR", default="warehouse/demo", help=text)
-    _options(command, "spark")
+    _options(command)
 
 
 def _add_watch(command: argparse.ArgumentParser) -> None:
@@ -73,11 +72,11 @@ def _add_watch(command: argparse.ArgumentParser) -> None:
     command.add_argument("--metrics-port", type=int, metavar="PORT", help=text)
 
 
-def _options(command: argparse.ArgumentParser, engine: str = DEFAULT_ENGINE) -> None:
+def _options(command: argparse.ArgumentParser) -> None:
     command.add_argument("--cluster", metavar="NAME", help="name of the cluster, if the recording does not contain it")
     add_conf(command)
     add_json(command, "print the outcome as JSON")
-    add_engine(command, engine)
+    add_engine(command)
     add_lang(command)
     command.add_argument("--fail-on", choices=SEVERITIES, help="exit 1 if a finding of the night reaches it")
 

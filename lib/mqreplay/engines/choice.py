@@ -38,7 +38,7 @@ class Choice(NamedTuple):
 
 
 def chosen_engine(
-    option: str | None, settings: SparkSettings, *, submitted: bool = False, catalog: bool = False, demo: bool = False
+    option: str | None, settings: SparkSettings, *, submitted: bool = False, catalog: bool = False
 ) -> Choice:
     """Return the engine of a run: that of --engine, else Spark if the run is about Spark, else local (docs/adr/0034).
 
@@ -53,8 +53,6 @@ def chosen_engine(
         return Choice("spark", "--catalog needs Spark")
     if settings.master or MASTER in settings.extra:
         return Choice("spark", "the settings name a Spark master")
-    if demo:
-        return Choice("spark", "the demo shows it; --engine local needs no Java")
     return Choice("local", "no Spark master and no --catalog; --engine spark runs Spark")
 
 

@@ -55,14 +55,12 @@ def ingest(
     cluster: str | None,
     settings: IngestSettings,
     progress: Progress,
-    begin: Callable[[], None] = lambda: None,
     attempt: Attempt = lambda cluster: nullcontext(),
 ) -> list[Ingested]:
     """Make silver equal to the recordings; read only new files. Give all recordings of a cluster together.
 
-    ``recordings`` is emptied, to have the memory of a million files for the run. ``begin`` is called first if there is
-    something to do. The work of each cluster is done in the context that ``attempt`` returns for its name, which may
-    suppress an error so that the others are ingested.
+    ``recordings`` is emptied, to have the memory of a million files for the run. The work of each cluster is done in
+    the context that ``attempt`` returns for its name, which may suppress an error so that the others are ingested.
     Raises ConservationError if rows were lost, and InputError if too many were refused; the accepted rows are stored.
     """
     engine.expect(sum(files.size for files in recordings.values()))
@@ -79,7 +77,7 @@ def ingest(
     for name, some in folders.items():
         files = together(by_cluster.pop(name, []))
         with attempt(name):
-            done.append(_Ingest(warehouse, engine, name, some, files, listed, settings, progress, begin).run())
+            done.append(_Ingest(warehouse, engine, name, some, files, listed, settings, progress).run())
     for name in sorted(requested):
         with attempt(name):
             _check_refused(warehouse, name, requested[name], settings.refused_share)
@@ -109,12 +107,11 @@ class _Ingest:
         listed: list[tuple[str, str]],
         settings: IngestSettings,
         progress: Progress,
-        begin: Callable[[], None],
     ) -> None:
         self.warehouse, self.engine, self.cluster = warehouse, engine, cluster
         self.retention = Retention(warehouse, cluster)
         self.folders, self.files = folders, RecordedFiles(self.retention.of_kept_days(files.rows))
-        self.settings, self.progress, self.begin = settings, progress, begin
+        self.settings, self.progress = settings, progress
         others = {recording for name, recording in listed if name == cluster} - set(folders)
         self.others = sorted(others)
         known = {recording for name, recording in listed if name == cluster}
@@ -142,7 +139,6 @@ class _Ingest:
             return Ingested(self.cluster, self.folders, work.seen, 0, 0, 0)
         self.files = RecordedFiles(self.files.rows.filter(is_of(["brokers"])))  # the plan has all others
         self.progress(f"{self.cluster}: {_plan_text(work, moved)}")
-        self.begin()
         journal = Journal(self.warehouse, self.engine.cancel)
         with journal.transaction(f"ingest of {self.cluster}"):
             return self._do(journal, known, moved, work)

@@ -139,11 +139,11 @@ class Tools:
         from mqreplay.answers.state import state_at
         from mqreplay.lake.row_filter import plain_rows
         from mqreplay.lake.warehouse import Warehouse
-        from mqreplay.moment.instant import recorded
+        from mqreplay.moment.instant import recorded_around
 
-        night = recorded(Warehouse(self._root), cluster)
+        night, instant = recorded_around(Warehouse(self._root), cluster, time, "time")
         if to is None:
-            return _answer(state_at(night, night.instant(time, "time"), group, broker).as_plain())
+            return _answer(state_at(night, instant, group, broker).as_plain())
         since, until = night.span(time, to, "time", "to")
         changes = plain_rows(changes_between(night, since, until, group, broker))
         return _answer({"cluster": night.cluster, "from": since, "to": until, "changes": changes})
@@ -163,10 +163,9 @@ class Tools:
         """
         from mqreplay.answers.ready import required_readiness
         from mqreplay.lake.warehouse import Warehouse
-        from mqreplay.moment.instant import recorded
+        from mqreplay.moment.instant import recorded_around
 
-        night = recorded(Warehouse(self._root), cluster)
-        instant = night.last if at is None else night.instant(at, "at")
+        night, instant = recorded_around(Warehouse(self._root), cluster, at, "at")
         return _answer(required_readiness(night, broker, id, instant).as_plain())
 
     def advise(self, group: str, day: str | None = None, cluster: str | None = None) -> dict[str, Any]:

@@ -123,22 +123,24 @@ def last_window(warehouse: Warehouse) -> Warehouse | None:
     return Warehouse(root) if not is_remote(root) and Path(root).is_dir() else None
 
 
-def recorded_around(warehouse: Warehouse, cluster: str | None, text: str, option: str) -> tuple[Recorded, dt.datetime]:
+def recorded_around(
+    warehouse: Warehouse, cluster: str | None, text: str | None, option: str
+) -> tuple[Recorded, dt.datetime]:
     """Return the instant of ``text`` and the recording that has it: that of the nights, or of the last minutes.
 
-    Raises InputError as `recorded` and `Recorded.instant` do.
+    A time without a day is the last one of both. Without ``text``: the last recorded instant. Raises InputError as
+    `recorded` and `Recorded.instant` do.
     """
-    try:
-        night = recorded(warehouse, cluster)
-        return night, night.instant(text, option)
-    except InputError:
-        window = last_window(warehouse)
-        if window is None:
-            raise
-        with suppress(InputError):  # the reason of the nights names their time
-            live = recorded(window, cluster)
-            return live, live.instant(text, option)
-        raise
+    recordings: list[Recorded] = []
+    for tables in filter(None, (warehouse, last_window(warehouse))):
+        with suppress(InputError):
+            recordings.append(recorded(tables, cluster))
+    recordings = recordings or [recorded(warehouse, cluster)]  # raises the reason of the nights
+    held: list[tuple[Recorded, dt.datetime]] = []
+    for each in recordings:
+        with suppress(InputError):
+            held.append((each, each.last if text is None else each.instant(text, option)))
+    return max(held, key=lambda one: one[1]) if held else (recordings[0], recordings[0].instant(str(text), option))
 
 
 def _listed(names: Sequence[str]) -> str:

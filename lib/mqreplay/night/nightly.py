@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
-from importlib import import_module
-from threading import Thread
 
 from mqreplay.answers.figures import Sample
 from mqreplay.answers.outcome import Outcome
@@ -27,16 +24,6 @@ from mqreplay.night.recordings import begun_listings, finished_listings
 from mqreplay.night.steps import Steps
 from mqreplay.replay.day_findings import group_limits
 from mqreplay.settings import Settings
-
-
-def load_expectations() -> None:
-    """Import Great Expectations, which takes seconds, while Java starts and tasks run in other processes."""
-
-    def load() -> None:
-        with suppress(Exception):  # validate imports it again, and reports the error
-            import_module("mqreplay.quality.run")
-
-    Thread(target=load, daemon=True).start()
 
 
 @dataclass(frozen=True)
@@ -108,10 +95,9 @@ def run(
         night.journal.recover(progress)
         is_afresh = remove_damaged(night, judges=NightlyRun.replay in command.of_cluster)
         if command.ingests:
-            begin = load_expectations if command.is_whole else lambda: None
             with Ticker(progress, lambda _: f"listing and comparing files: {running.progress()}"):
                 found = KnownDigests(root, running).of_recordings(finished_listings(listings, running, failures))
-            ingested = night.ingest(found, cluster, begin)
+            ingested = night.ingest(found, cluster)
             clusters = [done.cluster for done in ingested if done.files]
         else:
             clusters = night.clusters(cluster)

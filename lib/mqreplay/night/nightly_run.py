@@ -77,13 +77,8 @@ class NightlyRun:
         self.engine.restart()
         self.journal.recover(lambda text: None)
 
-    def ingest(
-        self,
-        recordings: dict[str, RecordedFiles],
-        cluster: str | None,
-        begin: Callable[[], None] = lambda: None,
-    ) -> list[Ingested]:
-        """Read recordings into silver. ``begin`` is called if there is something to read."""
+    def ingest(self, recordings: dict[str, RecordedFiles], cluster: str | None) -> list[Ingested]:
+        """Read recordings into silver."""
         done = ingest(
             self.warehouse,
             self.engine,
@@ -91,7 +86,6 @@ class NightlyRun:
             cluster,
             self.settings.ingest,
             self.progress,
-            begin,
             self.attempt,
         )
         self._recordings = {each.cluster: each.recordings for each in done if each.files}

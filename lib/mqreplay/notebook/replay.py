@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -13,7 +14,7 @@ from mqreplay.answers.changes import changes_between
 from mqreplay.answers.compare import Comparison, compare_days
 from mqreplay.answers.duckdb_query import duckdb_frame
 from mqreplay.answers.explanation import Explanation, explain
-from mqreplay.answers.findings import findings, instant, last_recorded
+from mqreplay.answers.findings import clusters_of, findings, instant, last_recorded
 from mqreplay.answers.outcome import last_nights
 from mqreplay.answers.ready import Readiness, required_readiness
 from mqreplay.answers.state import State, state_at
@@ -21,7 +22,7 @@ from mqreplay.lake.local_folder import require_warehouse
 from mqreplay.lake.row_filter import RowFilter
 from mqreplay.lake.storage import spark_location, use_settings
 from mqreplay.lake.warehouse import Warehouse
-from mqreplay.moment.instant import Recorded, recorded
+from mqreplay.moment.instant import Recorded, recorded, recorded_around
 from mqreplay.notebook.shown import Findings, Shown, printed
 from mqreplay.settings import load_settings
 from mqreplay.suppose.advise import Advised, advise
@@ -98,8 +99,7 @@ class Replay:
     @property
     def clusters(self) -> list[str]:
         """Return the names of the recorded clusters."""
-        names = self._warehouse.read("bronze.source_file").select("cluster").unique().collect()
-        return sorted(names["cluster"])
+        return sorted(clusters_of(self._warehouse))
 
     @arguments_named()
     def findings(
@@ -150,14 +150,14 @@ class Replay:
     @arguments_named()
     def at(self, time: str, group: str | None = None, broker: str | None = None) -> Shown[State]:
         """Return the state at an instant, as of `mqreplay at`: 02:51:30 or 2026-11-21T02:51:30. Raises InputError."""
-        night = self._recorded()
-        state = state_at(night, night.instant(time, "time"), group, broker)
+        night, ts = self._recorded_around(time, "time")
+        state = state_at(night, ts, group, broker)
         return Shown(state, printed(lambda: print_state(state, group)))
 
     @arguments_named()
     def changes(self, time: str, to: str, group: str | None = None, broker: str | None = None) -> Shown[pl.DataFrame]:
         """Return what changed between two instants, in order, and why. Raises InputError."""
-        night = self._recorded()
+        night, _ = self._recorded_around(time, "time")
         since, until = night.span(time, to, "time", "to")
         rows = changes_between(night, since, until, group, broker)
         return Shown(rows, printed(lambda: print_changes(night.cluster, since, until, rows)))
@@ -165,14 +165,14 @@ class Replay:
     @arguments_named()
     def compare(self, before: str, after: str) -> Shown[Comparison]:
         """Return what changed from one day to another, as of `mqreplay compare`: "2026-11-20". Raises InputError."""
-        comparison = compare_days(self._recorded(), before, after)
+        comparison = compare_days(recorded(self._warehouse, self.cluster), before, after)
         return Shown(comparison, printed(lambda: print_comparison(comparison)))
 
     @arguments_named()
     def ready(self, broker: str, id: int = 0, at: str | None = None) -> Shown[Readiness]:
         """Return whether a broker may be restarted, by the last recorded minute or at an instant. Raises InputError."""
-        night = self._recorded()
-        ready = required_readiness(night, broker, id, night.last if at is None else night.instant(at, "at"))
+        night, ts = self._recorded_around(at, "at")
+        ready = required_readiness(night, broker, id, ts)
         return Shown(ready, printed(lambda: print_readiness(ready)))
 
     @arguments_named()
@@ -211,8 +211,8 @@ class Replay:
         answer = what_if(self._warehouse.root, self._settings, asked)
         return Shown(answer, printed(lambda: print_whatif(answer, as_json=False)))
 
-    def _recorded(self) -> Recorded:
-        return recorded(self._warehouse, self.cluster)
+    def _recorded_around(self, text: str | None, name: str) -> tuple[Recorded, dt.datetime]:
+        return recorded_around(self._warehouse, self.cluster, text, name)
 
     def __repr__(self) -> str:
         """Return where it is, and the clusters."""

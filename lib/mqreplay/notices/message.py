@@ -15,9 +15,10 @@ from mqreplay.answers.alert import Alert
 from mqreplay.findings.shape import place_text
 from mqreplay.findings.texts import advice_of, summary_of, texts_of
 from mqreplay.language.language import Language, in_english
-from mqreplay.notices.due import CLOSED, WORSENED, Notice
+from mqreplay.notices.due import CLOSED, NO_LONGER_FOUND, OPENED, WORSENED, Notice
 from mqreplay.report.next_step import advice_parts, names_of
 from mqreplay.report.text import lasting
+from mqreplay.report.verdict import clause_of
 from mqreplay.words.printable import printable
 
 LONGEST_TEXT = 2_000  # characters of a text; the chats cut longer ones
@@ -47,13 +48,19 @@ class Source:
 
 
 def title(notice: Notice, source: Source) -> str:
-    """Return the first line: "critical: broker_down of broker-a opened (DefaultCluster)"."""
+    """Return the first line: "critical: the master of broker-a did not answer for 88 s from 02:51:31 (prod)"."""
     alert, words = notice.alert, source.words
     place = place_text(alert.place)
-    values = {"severity": words.text(alert.severity), "kind": alert.kind, "place": place, "cluster": source.cluster}
+    if alert.summary == NO_LONGER_FOUND:
+        sentence = words.filled("{kind} of {place}", kind=alert.kind, place=place) if place else alert.kind
+    else:
+        times = {"from_ts": alert.from_ts, "to_ts": None if alert.is_open else alert.to_ts}
+        sentence = clause_of({**alert.row, **times}, None if source.until is None else source.until.date(), words)
+    values = {"severity": words.text(alert.severity), "sentence": sentence, "cluster": source.cluster}
+    if notice.what == OPENED:
+        return printable(words.filled("{severity}: {sentence} ({cluster})", **values))
     what = words.text(f"worsened from {notice.was}" if notice.what == WORSENED else notice.what)
-    form = "{severity}: {kind} of {place} {what} ({cluster})" if place else "{severity}: {kind} {what} ({cluster})"
-    return printable(words.filled(form, what=what, **values))
+    return printable(words.filled("{severity}, {what}: {sentence} ({cluster})", what=what, **values))
 
 
 def text(notice: Notice, source: Source) -> str:
@@ -95,8 +102,8 @@ def state_now(alert: Alert, until: dt.datetime | None, words: Language | None = 
 
 
 def rest_title(rest: Sequence[Notice], source: Source) -> str:
-    """Return the first line of the message about those beyond the limit."""
-    return printable(source.words.filled("{n} more messages ({cluster})", n=len(rest), cluster=source.cluster))
+    """Return the first line of the message about those beyond the limit: how many, and the worst."""
+    return printable(source.words.filled("{n} more messages; {worst}", n=len(rest), worst=title(rest[0], source)))
 
 
 def rest_text(rest: Sequence[Notice], source: Source) -> str:

@@ -1,4 +1,4 @@
-"""Expectations of the contracts, run by Great Expectations, whose import takes seconds; and the scope of a run."""
+"""Expectations of the contracts, counted in SQL and run by Great Expectations; and the scope of a run."""
 
 from __future__ import annotations
 

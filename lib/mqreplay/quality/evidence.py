@@ -12,7 +12,7 @@ from mqreplay.ingest.offset_checkpoint import CHECKPOINT as KEPT
 from mqreplay.lake.contract import Contract
 from mqreplay.lake.duckdb_database import literal
 from mqreplay.lake.row_filter import Days
-from mqreplay.quality.expectations.rows_conserved import COUNTED_BY_RECORD, KINDS_OF_TABLE
+from mqreplay.quality.conditions import COUNTED_BY_RECORD, KINDS_OF_TABLE
 from mqreplay.quality.suite import CHAINED
 from mqreplay.quality.tables import Tables
 from mqreplay.words.time_span import EPOCH, ONE_DAY

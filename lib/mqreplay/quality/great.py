@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 import great_expectations as gx
 import sqlalchemy as sa
-from great_expectations.core import ExpectationValidationResult
 from great_expectations.data_context import EphemeralDataContext
 from great_expectations.data_context.types.base import ProgressBarsConfig
 from great_expectations.datasource.fluent.interfaces import Batch
@@ -28,22 +27,17 @@ DATA_SOURCE = "duckdb"
 
 
 class Great:
-    """A context for one run. It makes batches of tables and keeps the results as JSON."""
+    """A context for one run. It makes batches of the tables' views."""
 
-    def __init__(self) -> None:
+    def __init__(self, tables: Tables) -> None:
         """Disable analytics and progress bars."""
         os.environ["GX_ANALYTICS_ENABLED"] = "false"
         context = gx.get_context(mode="ephemeral")
         assert isinstance(context, EphemeralDataContext)
         context.enable_analytics(False)
         context.variables.progress_bars = ProgressBarsConfig(globally=False)
-        self.context = context
-        self.results: dict[str, list[dict[str, Any]]] = {}  # by table, as Great Expectations writes them
-
-    def read(self, tables: Tables) -> None:
-        """Use the tables' views for batches from now on."""
         options = engine_options(tables.connection)
-        add: Any = self.context.data_sources.add_sql  # its stub lacks kwargs
+        add: Any = context.data_sources.add_sql  # its stub lacks kwargs
         self._source = add(DATA_SOURCE, connection_string=f"{DATA_SOURCE}://", kwargs=options)
 
     def batch(self, name: str, view: str) -> Batch:
@@ -51,22 +45,6 @@ class Great:
         asset = self._source.add_table_asset(name, table_name=view)
         batch: Batch = asset.add_batch_definition_whole_table("all").get_batch()
         return batch
-
-    def keep(self, table: str, results: list[ExpectationValidationResult]) -> None:
-        """Keep the results of a table as plain values, without values that differ between runs."""
-        self.results[table] = [_plain(result) for result in results]
-
-
-def _plain(result: ExpectationValidationResult) -> dict[str, Any]:
-    config = result.expectation_config
-    assert config is not None
-    kwargs = {name: value for name, value in config.kwargs.items() if name != "batch_id"}
-    # Tracebacks name folders of the machine; gold.validation_result has the error message.
-    return {
-        "success": result.success,
-        "expectation_config": {"type": config.type, "kwargs": kwargs},
-        "result": result.to_json_dict()["result"] if result.result else {},
-    }
 
 
 class DuckDBDialect(DefaultDialect):

@@ -5,13 +5,14 @@ from __future__ import annotations
 import datetime as dt
 import json
 import math
-from typing import Any, NamedTuple
-
-from great_expectations.core import ExpectationValidationResult
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mqreplay.lake.contract import Contract
 from mqreplay.quality import Scope
 from mqreplay.quality.suite import Rule
+
+if TYPE_CHECKING:
+    from great_expectations.core import ExpectationValidationResult
 
 SAMPLE = 20
 
@@ -47,11 +48,11 @@ def sample_format(contract: Contract, rule: Rule) -> dict[str, Any]:
 
 
 def row_of(
-    cluster: str, scope: Scope, contract: Contract, rule: Rule, found: ExpectationValidationResult
+    cluster: str, scope: Scope, contract: Contract, rule: Rule, found: ExpectationValidationResult | None
 ) -> ValidationRow:
-    """Return the row of one expectation."""
-    passed = bool(found.success)
-    sample = None if passed else _sample(found, sample_columns(contract, rule))
+    """Return the row of one expectation. ``found`` is None if no row can violate it."""
+    passed = found is None or bool(found.success)
+    sample = None if found is None or passed else _sample(found, sample_columns(contract, rule))
     return ValidationRow(
         cluster=cluster,
         day=scope.day,
@@ -60,10 +61,29 @@ def row_of(
         expectation=rule.type,
         arguments=json.dumps(rule.arguments, sort_keys=True, ensure_ascii=False),
         passed=passed,
-        unexpected_count=0 if passed else found.result.get("unexpected_count"),
+        unexpected_count=0 if found is None or passed else found.result.get("unexpected_count"),
         unexpected_sample=None if sample is None else json.dumps(sample, ensure_ascii=False),
         description=rule.description,
     )
+
+
+def written(rule: Rule, found: ExpectationValidationResult | None, parameters: dict[str, Any]) -> dict[str, Any]:
+    """Return a result as Great Expectations writes it, without values that differ between runs."""
+    if found is None:
+        return {
+            "success": True,
+            "expectation_config": {"type": rule.type, "kwargs": rule.filled(parameters)},
+            "result": {},
+        }
+    config = found.expectation_config
+    assert config is not None
+    kwargs = {name: value for name, value in config.kwargs.items() if name != "batch_id"}
+    # Tracebacks name folders of the machine; gold.validation_result has the error message.
+    return {
+        "success": found.success,
+        "expectation_config": {"type": config.type, "kwargs": kwargs},
+        "result": found.to_json_dict()["result"] if found.result else {},
+    }
 
 
 def _sample(found: ExpectationValidationResult, columns: list[str]) -> list[Any]:

@@ -1,32 +1,35 @@
 """Validate all tables of one cluster against their contracts with Great Expectations.
 
-One query of a table counts the rows that may violate each of its rules. A rule without such a row holds. The others
-run as Great Expectations does it: first together for pass or fail, then those that fail alone for the violating rows.
+One query of a table counts the rows that may violate each of its rules. A rule without such a row holds; a night in
+which all hold does not even import Great Expectations. The others run as Great Expectations does it: first together for
+pass or fail, then those that fail alone for the violating rows.
 The results go to gold.validation_result, and as Great Expectations' JSON into a file for each scope.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
 import duckdb
-from great_expectations.core import ExpectationValidationResult
-from great_expectations.expectations.expectation import Expectation
 
 from mqreplay.lake.contract import Contract
 from mqreplay.lake.duckdb_database import quoted
 from mqreplay.lake.files import joined, write_text
 from mqreplay.lake.row_filter import Days
 from mqreplay.quality import Scope
+from mqreplay.quality.conditions import COUNTED_BY_RECORD, EXPLAINED_COLUMN, REWINDS, ROW, true_of_all
 from mqreplay.quality.evidence import before_in_chain, gather, is_chained, rewinds_without_cause
-from mqreplay.quality.expectations.offset_continuity import EXPLAINED_COLUMN, REWINDS, ROW, true_of_all
-from mqreplay.quality.expectations.rows_conserved import COUNTED_BY_RECORD
-from mqreplay.quality.great import Great
-from mqreplay.quality.result import ValidationRow, row_of, sample_format
+from mqreplay.quality.result import ValidationRow, row_of, sample_format, written
 from mqreplay.quality.suite import NUMBER, Rule, columns_needed, rules, suite, truths
 from mqreplay.quality.tables import EVERY, Tables, TableSource
 from mqreplay.words.printable import json_text
+
+if TYPE_CHECKING:
+    from great_expectations.core import ExpectationValidationResult
+
+    from mqreplay.quality.great import Great
 
 LEDGER = "bronze.source_file"  # validated last: its counts must match the other tables
 
@@ -46,24 +49,25 @@ def validate(
     """
     names = sorted(scope.names or warehouse.contracts, key=lambda name: (name == LEDGER, name))
     found: list[ValidationRow] = []
+    results: dict[str, list[dict[str, Any]]] = {}  # by table
     counts = {} if silver_rows is None else silver_rows
     with Tables(warehouse, cluster) as tables:
         evidence = gather(tables, scope.day)
-        great = Great()
-        great.read(tables)
+        great = cache(lambda: great_expectations(tables))
         for name in names:
             contract = warehouse.contracts[name]
             has_files = tables.has_files(name, _days(contract, scope))
             counts[name] = counts.get(name, 0) + (_size(tables, contract, scope) if has_files else 0)
             before = _before(tables, contract, scope)
-            is_empty = before is None and not has_files
+            is_empty = before is None and not has_files and name != LEDGER  # silver may have rows of no file
             parameters = evidence.parameters(counts)
             if not is_empty or not is_counted(contract, parameters):
                 make_views(tables, contract, _days(contract, scope), before)
             judged = judge(great, tables, contract, parameters, is_empty=is_empty)
+            results[name] = [written(rule, result, parameters) for rule, result in judged]
             found += [row_of(cluster, scope, contract, rule, result) for rule, result in judged]
             judged_one(name)
-    write_text(joined(results_dir, f"{scope.title}.json"), json_text(great.results, 1, str))
+    write_text(joined(results_dir, f"{scope.title}.json"), json_text(results, 1, str))
     return found
 
 
@@ -84,22 +88,30 @@ def _before(tables: Tables, contract: Contract, scope: Scope) -> str | None:
     return before_in_chain(tables, columns_needed(contract), scope.day)
 
 
-def judge(
-    great: Great, tables: Tables, contract: Contract, parameters: dict[str, Any], *, is_empty: bool = False
-) -> list[tuple[Rule, ExpectationValidationResult]]:
-    """Return the table's rules in the contract's order, each with its result.
+def great_expectations(tables: Tables) -> Great:
+    """Return Great Expectations, which takes seconds to import, over the tables."""
+    from mqreplay.quality.great import Great
 
-    ``is_empty``: the view has no row. It need not exist if all rules are counted.
+    return Great(tables)
+
+
+def judge(
+    great: Callable[[], Great],
+    tables: Tables,
+    contract: Contract,
+    parameters: dict[str, Any],
+    *,
+    is_empty: bool = False,
+) -> list[tuple[Rule, ExpectationValidationResult | None]]:
+    """Return the table's rules in the contract's order, each with its result; None if no row can violate it.
+
+    ``great`` is called for the others. ``is_empty``: the view has no row. It need not exist if all rules are counted.
     """
     asked = dict(enumerate(rules(contract)))
-    expectations = {number: rule.expectation(number, parameters) for number, rule in asked.items()}
     held = held_rules(tables, contract, asked, parameters, is_empty=is_empty)
-    results = {number: _held(expectations[number]) for number in held}
     others = {number: rule for number, rule in asked.items() if number not in held}
-    if others:
-        results |= _run(great, contract, others, parameters)
-    great.keep(contract.name, [results[number] for number in asked])
-    return [(rule, results[number]) for number, rule in asked.items()]
+    results = _run(great(), contract, others, parameters) if others else {}
+    return [(rule, results.get(number)) for number, rule in asked.items()]
 
 
 def is_counted(contract: Contract, parameters: dict[str, Any]) -> bool:
@@ -123,10 +135,6 @@ def held_rules(
     except duckdb.Error:  # Great Expectations says which rule cannot be evaluated
         return set()
     return {number for number, count in zip(counted, counts, strict=True) if not count}
-
-
-def _held(expectation: Expectation) -> ExpectationValidationResult:
-    return ExpectationValidationResult(success=True, expectation_config=expectation.configuration, result={})
 
 
 def _run(

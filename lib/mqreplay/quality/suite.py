@@ -13,43 +13,46 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import great_expectations as gx
-from great_expectations.exceptions import ExpectationNotFoundError
-from great_expectations.expectations.expectation import Expectation
-from great_expectations.expectations.registry import get_expectation_impl
-
-import mqreplay.quality.expectations  # noqa: F401 - registers what the contracts name
 from mqreplay.ingest.offset_checkpoint import CHAIN
 from mqreplay.lake.contract import Contract
 from mqreplay.lake.duckdb_database import literal, quoted
-from mqreplay.quality.expectations.offset_continuity import (
+from mqreplay.quality.conditions import (
     EXPLAINED_COLUMN,
     EXPLAINED_CONDITION,
     LINK,
     LINKED_COLUMN,
     LINKED_CONDITION,
+    ROW_COUNTS,
+    ROWS_EXPIRED,
+    UNIQUE_COLUMN,
+    check_column,
+    rows_lost,
+    unique_condition,
 )
-from mqreplay.quality.expectations.row_conditions import UNIQUE_COLUMN, check_column, unique_condition
-from mqreplay.quality.expectations.rows_conserved import ROW_COUNTS, ROWS_EXPIRED
 from mqreplay.words.errors import ContractError
+
+if TYPE_CHECKING:
+    from great_expectations import ExpectationSuite
+    from great_expectations.expectations.expectation import Expectation
 
 NOT_NULL = "expect_column_values_to_not_be_null"
 UNIQUE = "expect_compound_columns_to_be_unique"
 CHECK = "expect_check_constraint_to_hold"
 CHAINED = "expect_offset_continuity"
+CONSERVED = "expect_rows_conserved"
 NUMBER = "rule"  # in the meta of an expectation, because Great Expectations returns results in another order
 # Arguments of expectations that come from other tables -> suite parameter of quality/evidence.py.
 PARAMETERS = {
     "expect_known_brokers": ("known_brokers",),
     "expect_table_to_be_fresh": ("recording_end_ms",),
-    "expect_rows_conserved": ("silver_rows",),
+    CONSERVED: ("silver_rows",),
 }
 # Columns that an expectation reads although they are not arguments.
 OWN_COLUMNS = {
     CHAINED: (*CHAIN, *LINK),
-    "expect_rows_conserved": ("path", "kind", "status", *ROW_COUNTS, ROWS_EXPIRED),
+    CONSERVED: ("path", "kind", "status", *ROW_COUNTS, ROWS_EXPIRED),
 }
 TOKEN = re.compile(r"\s*(\w+|<=>|<>|<=|>=|!=|[-+=<>(),])|\s*(\S)")
 NULL_SAFE = "IS NOT DISTINCT FROM"
@@ -75,12 +78,16 @@ class Rule:
 
         Without ``parameters``, its suite parameters are open.
         """
-        known = {name: parameters[name] for name in PARAMETERS.get(self.type, ())} if parameters else {}
+        kwargs = self.filled(parameters) if parameters else self.kwargs
         try:
             implementation = _implementation(self.type)
-            return implementation(**self.kwargs | known, description=self.description, meta={NUMBER: number})
+            return implementation(**kwargs, description=self.description, meta={NUMBER: number})
         except (TypeError, ValueError) as wrong:
             raise ContractError(f"{self.type} does not take {self.arguments}: {wrong}") from wrong
+
+    def filled(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the arguments for Great Expectations with the values of its suite parameters."""
+        return self.kwargs | {name: parameters[name] for name in PARAMETERS.get(self.type, ())}
 
     def suspects(self, parameters: dict[str, Any]) -> str | None:
         """Return an SQL aggregate over the table's view that is 0 only if no row violates the rule.
@@ -88,7 +95,10 @@ class Rule:
         None: only Great Expectations can judge the rule.
         """
         aggregate = SUSPECTS.get(self.type)
-        return None if aggregate is None else aggregate(**self.kwargs | parameters)
+        try:
+            return None if aggregate is None else aggregate(**self.kwargs | parameters)
+        except TypeError:  # a wrong argument: Great Expectations says which
+            return None
 
 
 def rules(contract: Contract) -> list[Rule]:
@@ -101,10 +111,12 @@ def rules(contract: Contract) -> list[Rule]:
     return asked + [_check(contract, name, condition) for name, condition in contract.checks.items()]
 
 
-def suite(contract: Contract, numbers: Collection[int] | None = None) -> gx.ExpectationSuite:
+def suite(contract: Contract, numbers: Collection[int] | None = None) -> ExpectationSuite:
     """Return the rules, or those with these numbers, as a suite of Great Expectations in the same order."""
+    from great_expectations import ExpectationSuite
+
     asked = [(number, rule) for number, rule in enumerate(rules(contract)) if numbers is None or number in numbers]
-    return gx.ExpectationSuite(contract.name, expectations=[rule.expectation(number) for number, rule in asked])
+    return ExpectationSuite(contract.name, expectations=[rule.expectation(number) for number, rule in asked])
 
 
 def _counted(condition: str) -> str:
@@ -159,6 +171,10 @@ def _fresh(column: str, max_age_minutes: float, recording_end_ms: int | None, **
     return f"coalesce({recording_end_ms} - epoch_ms(max({quoted(column)})) > {max_age_minutes} * 60000, false)::INT"
 
 
+def _conserved(silver_rows: Mapping[str, int], **_: Any) -> str:
+    return rows_lost(silver_rows)
+
+
 # Expectation -> its aggregate (Rule.suspects) by the arguments of the rule and the suite parameters.
 SUSPECTS: Mapping[str, Callable[..., str | None]] = {
     NOT_NULL: _not_null,
@@ -169,6 +185,7 @@ SUSPECTS: Mapping[str, Callable[..., str | None]] = {
     UNIQUE: _unique,
     CHECK: _check_holds,
     CHAINED: _chained,
+    CONSERVED: _conserved,
     "expect_table_to_be_fresh": _fresh,
 }
 
@@ -213,6 +230,11 @@ def _check(contract: Contract, name: str, condition: str) -> Rule:
 
 
 def _implementation(kind: str) -> type[Expectation]:
+    from great_expectations.exceptions import ExpectationNotFoundError
+    from great_expectations.expectations.registry import get_expectation_impl
+
+    import mqreplay.quality.expectations  # noqa: F401 - registers what the contracts name
+
     try:
         return get_expectation_impl(kind)
     except ExpectationNotFoundError as missing:

@@ -67,9 +67,9 @@ def verdict(findings: Sequence[Row], coverages: Sequence[Coverage], recorded: Ni
     counts = {word: sum(f["severity"] == word for f in causes) for word in nouns}
     first, *others = [counted(counts[word], *nouns[word]) for word in nouns if counts[word]] or [""]
     if first:
-        return "; ".join([f"{first}: {_clause_of(worst[0], recorded.day)}", *others]) + "."
+        return "; ".join([f"{first}: {clause_of(worst[0], recorded.day)}", *others]) + "."
     if not any(each.judged for each in coverages):
-        return f"{to_know}, the first: {_clause_of(worst[0], recorded.day)}." if to_know else "Nothing could be judged."
+        return f"{to_know}, the first: {clause_of(worst[0], recorded.day)}." if to_know else "Nothing could be judged."
     time = "" if None in recorded else f" in {lasting(*recorded)}"
     if any(each.lacks_ordinary for each in not_judged(coverages)):
         text = f"No problem found in what could be judged: {_judged(coverages)}{time}"
@@ -96,7 +96,7 @@ def verdict_in(verdict: str, findings: Iterable[Row], words: Language) -> str:
         return verdict
     for finding in findings:
         for day in _days(finding):
-            before, sentence, after = verdict.partition(f": {_clause_of(finding, day)}")
+            before, sentence, after = verdict.partition(f": {clause_of(finding, day)}")
             if sentence:
                 return words.text(f"{before}: {NAMED}{after}").replace(NAMED, sentence_of(finding, day, words))
     return words.text(verdict)
@@ -121,8 +121,9 @@ def sentence_of(finding: Row, day: dt.date | None = None, words: Language | None
     return first_clause(finding, words) + (words.text(f"({when.strip()})") if when else "")
 
 
-def _clause_of(finding: Row, day: dt.date | None) -> str:
-    return _lower(sentence_of(finding, day))
+def clause_of(finding: Row, day: dt.date | None, words: Language | None = None) -> str:
+    """Return the sentence of `sentence_of`, for use inside another."""
+    return _lower(sentence_of(finding, day, words))
 
 
 def _when(finding: Row, day: dt.date | None) -> str:

@@ -35,7 +35,7 @@ def print_explained(explanation: Explanation, limit: int, words: Language | None
     words = words or in_english()
     console = text_console()
     watch = explanation.watch
-    console.print(_head(explanation.finding, words, is_open=explanation.is_open), soft_wrap=True)
+    _print_head(console, explanation.finding, words, is_open=explanation.is_open)
     say = partial(_say, console, words)
     say("Watch", "" if watch is None else words.text(_watch_text(watch, explanation)))
     say("Summary", summary_of(explanation.finding, words))
@@ -89,7 +89,7 @@ def _holders(explanation: Explanation, words: Language) -> str:
 
 
 def _print_other(console: Console, finding: dict[str, Any], words: Language) -> None:
-    print_text(console, _head(finding, words), 2)
+    _print_head(console, finding, words, 2)
     print_text(console, Text(printable(summary_of(finding, words))), 11)
 
 
@@ -105,18 +105,15 @@ def _second(ts: dt.datetime) -> str:
     return f"{ts:%Y-%m-%d %H:%M:%S} UTC"
 
 
-def _head(finding: dict[str, Any], words: Language, is_open: bool = False) -> Text:
+def _print_head(
+    console: Console, finding: dict[str, Any], words: Language, indent: int = 0, *, is_open: bool = False
+) -> None:
     severity, kind = str(finding["severity"]), printable(finding["kind"])
     when = words.text(time_span(finding["from_ts"], None if is_open else finding["to_ts"]))
     ident = printable(str(finding["finding_id"])[:8])
     state = f"{words.text('open')} " if is_open else ""
-    head = (
-        (padded(words.text(severity), 9), COLOURS[severity]),
-        (f"{kind:22}", "bold"),
-        (state, "bold"),
-        (f"{when}  {ident}", "dim"),
-    )
-    return Text.assemble(*head)
+    head = Text.assemble((padded(words.text(severity), 9), COLOURS[severity]), (f"{kind:22}", "bold"))
+    print_row(console, Text.assemble((state, "bold"), (f"{when}  {ident}", "dim")), indent, head)
 
 
 def _say(console: Console, words: Language, label: str, text: object) -> None:

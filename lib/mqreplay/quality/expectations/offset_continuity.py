@@ -8,7 +8,6 @@ rewind without a known cause by gold.offset_continuity: that is a fact about the
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, Literal
 
 import sqlalchemy as sa
@@ -20,20 +19,7 @@ from great_expectations.expectations.metrics.map_metric_provider.multicolumn_con
 )
 
 from mqreplay.ingest.offset_checkpoint import CHAIN
-
-LINK = ["previous_offset", "new_offset", "from_ts", "to_ts"]
-LINKED_COLUMN = "is_linked"  # column of the table's view: whether the row continues the row before it
-REWINDS = "rewinds_without_cause"  # view of REWIND_KEY
-REWIND_KEY = ["source_name", "topic", "consumer_group", "queue_id", "to_ts"]
-ROW = "judged_row"  # the name of a row in the table's view
-_IS_REWIND = " AND ".join(f"{REWINDS}.{name} IS NOT DISTINCT FROM {ROW}.{name}" for name in REWIND_KEY)
-_WINDOW = "(PARTITION BY {} ORDER BY to_ts)".format(", ".join(CHAIN))
-LINKED_CONDITION = (
-    f"(previous_offset IS NOT DISTINCT FROM lag(new_offset) OVER {_WINDOW} OR row_number() OVER {_WINDOW} = 1)"
-    " AND (from_ts IS NULL OR from_ts <= to_ts)"
-)
-EXPLAINED_COLUMN = "is_explained"  # whether the row is no rewind without a cause
-EXPLAINED_CONDITION = f"NOT EXISTS (SELECT 1 FROM {REWINDS} WHERE {_IS_REWIND})"
+from mqreplay.quality.conditions import EXPLAINED_COLUMN, LINK, LINKED_COLUMN
 
 
 class OffsetContinuity(MulticolumnMapMetricProvider):
@@ -52,29 +38,6 @@ class OffsetContinuity(MulticolumnMapMetricProvider):
     @multicolumn_condition_partial(engine=SqlAlchemyExecutionEngine)  # type: ignore[untyped-decorator]
     def _sql(cls, column_list: list[sa.ColumnClause[Any]], **kwargs: Any) -> sa.ColumnElement[bool]:
         return sa.and_(sa.column(LINKED_COLUMN), sa.column(EXPLAINED_COLUMN))
-
-
-def true_of_all(run: Callable[[str], list[Any]], rows: str) -> dict[str, str]:
-    """Return those of the two columns that are true of all ``rows`` (a query), so that no other query computes them.
-
-    ``run`` returns the rows of a query.
-    """
-    found = {LINKED_COLUMN: _suspects(rows), EXPLAINED_COLUMN: f"SELECT 1 FROM {REWINDS}"}
-    return {column: "true" for column, others in found.items() if not run(f"{others} LIMIT 1")}
-
-
-def _suspects(rows: str) -> str:
-    """Return a query for the rows that may break their chain: none if all chains are intact.
-
-    Chains are sorted by a hash of their columns, which takes a third of the time. A second hash shows a row that
-    follows one of another chain, which is suspect too.
-    """
-    chain = ", ".join(CHAIN)
-    return f"""SELECT 1 FROM (SELECT *, hash({chain}, 1) AS second FROM ({rows}))
-        WINDOW chain AS (PARTITION BY hash({chain}) ORDER BY to_ts)
-        QUALIFY NOT coalesce((lag(second) OVER chain IS NULL OR (lag(second) OVER chain = second
-                AND previous_offset IS NOT DISTINCT FROM lag(new_offset) OVER chain))
-            AND (from_ts IS NULL OR from_ts <= to_ts), false)"""
 
 
 class ExpectOffsetContinuity(MulticolumnMapExpectation):

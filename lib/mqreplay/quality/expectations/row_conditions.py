@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -20,7 +19,7 @@ from great_expectations.expectations.metrics.map_metric_provider.multicolumn_con
     multicolumn_condition_partial,
 )
 
-UNIQUE_COLUMN = "is_unique"  # column of a table's view: whether no other row equals this one
+from mqreplay.quality.conditions import UNIQUE_COLUMN
 
 
 class KnownBroker(ColumnMapMetricProvider):
@@ -44,11 +43,6 @@ class ExpectKnownBrokers(ColumnMapExpectation):
     args_keys = ("column",)
 
 
-def check_column(name: str) -> str:
-    """Return the column with the value of the CHECK ``name``."""
-    return f"check_{name}"
-
-
 class CheckHolds(ColumnMapMetricProvider):
     """True if the condition is true."""
 
@@ -69,11 +63,6 @@ class ExpectCheckConstraintToHold(ColumnMapExpectation):
 
     map_metric = "column_values.check_holds"
     args_keys = ("column", "condition")
-
-
-def unique_condition(columns: Sequence[str]) -> str:
-    """Return the SQL of UNIQUE_COLUMN."""
-    return "count(*) OVER (PARTITION BY {}) = 1".format(", ".join(f'"{name}"' for name in columns))
 
 
 class UniqueRows(MulticolumnMapMetricProvider):

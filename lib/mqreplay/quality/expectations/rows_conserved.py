@@ -18,17 +18,8 @@ from great_expectations.expectations.metrics.table_metric_provider import TableM
 from great_expectations.render import LegacyDiagnosticRendererType, RenderedTableContent
 from great_expectations.render.renderer.renderer import renderer
 
-from mqreplay.decode.kinds import FILE_KINDS
+from mqreplay.quality.conditions import KINDS_OF_TABLE, ROW_COUNTS, ROWS_EXPIRED
 
-# Silver table -> kinds of files that give its rows.
-KINDS_OF_TABLE = {
-    table: tuple(sorted(kind.stem for kind in FILE_KINDS.values() if kind.table == table))
-    for table in sorted({kind.table for kind in FILE_KINDS.values()})
-}
-# A line of topic_stats gives many rows, so count its records.
-COUNTED_BY_RECORD = frozenset({"silver.topic_stats"})
-ROW_COUNTS = ["rows_in", "rows_out", "rows_quarantined", "rows_duplicate"]
-ROWS_EXPIRED = "rows_expired"
 FILE_FIGURE = "table.files_not_adding_up"
 ROWS_OF_FILES = "table.rows_given_by_kind"
 SAMPLE = 20

@@ -162,36 +162,6 @@
     }
   }
 
-  // Two fingers zoom and pan: what lies under each stays under it. One finger scrolls the page, see cursor.css.
-  function pinches(svg, box, at) {
-    const fingers = new Map();
-    let held = null;
-    const places = () => [...fingers.values()].map(at).sort((a, b) => a - b);
-    svg.addEventListener("pointerdown", (event) => {
-      if (event.pointerType !== "touch") return;
-      fingers.set(event.pointerId, event);
-      held = fingers.size === 2 ? places() : null;
-    });
-    svg.addEventListener("pointermove", (event) => {
-      if (!fingers.has(event.pointerId)) return;
-      fingers.set(event.pointerId, event);
-      if (!held) return;
-      const here = places(), most = data.n / ((to - from) / MOST);
-      const scale = Math.min(Math.max((here[1] - here[0]) / (held[1] - held[0]), 1 / most), MOST);
-      const begin = (held[0] + held[1]) / 2 - ((here[0] + here[1]) / 2 - from) / scale;
-      view(begin, begin + (to - from) / scale);
-    });
-    const lifted = (event) => {
-      fingers.delete(event.pointerId);
-      held = null;
-    };
-    for (const end of ["pointerup", "pointercancel"]) svg.addEventListener(end, lifted);
-    // The browser takes over one finger as a scroll; two fingers are ours.
-    box.addEventListener("touchmove", (event) => {
-      if (event.touches.length > 1 && event.cancelable) event.preventDefault();
-    }, { passive: false });
-  }
-
   // Two fingers zoom and pan: the instants under them stay there. One finger scrolls (touch-action in cursor.css).
   function pinches(svg, box, at) {
     const fingers = new Map();
@@ -237,7 +207,6 @@
     };
     const inPlot = (event) => at(event) >= from - (to - from) * .02 && at(event) <= to + (to - from) * .03
       && !event.target.closest("a, .p-legend");
-    pinches(svg, box, at);
     pinches(svg, box, at);
     svg.addEventListener("pointerdown", (event) => {
       if (event.button || event.pointerType === "touch" || !inPlot(event)) return;
