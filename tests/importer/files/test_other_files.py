@@ -218,7 +218,7 @@ def test_an_exception_of_another_kind_is_named(tmp_path: Path) -> None:
 
 def test_a_broker_log_without_a_message_does_not_ask_for_its_broker(tmp_path: Path) -> None:
     words = refusal(tmp_path, "broker.log", "2025-11-29 06:34:17 INFO brokerOutApi_thread_4 - some later message\n")
-    assert "none of its lines has a message that import uses; with --broker NAME-ID" in words
+    assert "none of its lines has a message that import uses; --broker NAME-ID shows" in words
 
 
 def test_a_line_without_a_date_says_what_to_give(tmp_path: Path) -> None:
