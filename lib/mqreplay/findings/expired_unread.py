@@ -25,7 +25,7 @@ def find(evidence: FindingEvidence, limits: Limits) -> pl.DataFrame:
 EXPIRED_UNREAD = FindingKind(
     name="expired_unread",
     find=find,
-    confidence=0.95,
+    confidence=0.9,
     needs=(Need("pull_log"),),
     thresholds=("findings.same_cause_gap_s",),
     # A broker with a full disk deletes its oldest files at once, read or not (CleanCommitLogService#isSpaceToDelete).

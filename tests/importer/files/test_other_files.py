@@ -42,7 +42,11 @@ TEXTS = {
     "SendResult [sendStatus=SEND_OK, msgId=7F0000, offsetMsgId=C0A8, messageQueue=MessageQueue [topic=t, brokerName=b, "
     "queueId=3], queueOffset=49]": "results of sends",
     "ConsumeMessageThread_g_4 Receive New Messages: [MessageExt [brokerName=b, queueId=2, storeSize=186]]": "messages",
-    # apache/rocketmq: a broker that is started twice
+    "MessageTrack [consumerGroup=g, trackType=NOT_CONSUME_YET, exceptionDesc=null]": "one message",
+    "  Type     Reason   Age              From     Message\n  Warning  BackOff  1m (x12 over 6m) kubelet  Back": "pods",
+    "rmqbroker  | java.lang.NullPointerException\nrmqbroker  | \tat org.apache.rocketmq.common.ConfigManager.persist("
+    "ConfigManager.java:83)": "stack trace of RocketMQ",
+    # a broker that is started twice
     "java.lang.RuntimeException: Lock failed,MQ already started\n\tat org.apache.rocketmq.store.DefaultMessageStore."
     "start(DefaultMessageStore.java:214)": "stack trace of RocketMQ",
 }
@@ -214,7 +218,7 @@ def test_an_exception_of_another_kind_is_named(tmp_path: Path) -> None:
 
 def test_a_broker_log_without_a_message_does_not_ask_for_its_broker(tmp_path: Path) -> None:
     words = refusal(tmp_path, "broker.log", "2025-11-29 06:34:17 INFO brokerOutApi_thread_4 - some later message\n")
-    assert "none of its lines has a message that import uses; with --broker NAME-ID" in words
+    assert "none of its lines has a message that import uses; --broker NAME-ID shows" in words
 
 
 def test_a_line_without_a_date_says_what_to_give(tmp_path: Path) -> None:
@@ -252,6 +256,20 @@ def test_each_command_without_a_reader_says_what_it_is(command: str) -> None:
     kind = unused_command(command)
     assert kind is not None
     assert kind.instead or command == "help"
+
+
+def test_an_output_without_a_reader_is_named_before_its_time(tmp_path: Path) -> None:
+    """queryMsgById prints the times of a message, which are no dates of outputs."""
+    words = refusal(
+        tmp_path,
+        "paste.txt",
+        "$ sh mqadmin queryMsgById -i 0A0A0A0A00002A9F0000000000000000 -n 10.0.0.9:9876\n"
+        "OffsetID:            0A0A0A0A00002A9F0000000000000000\nTopic:               pay\n"
+        "Born Timestamp:      2020-05-20 14:31:05,456\nStore Host:          10.1.0.7:10911\n\n"
+        "MessageTrack [consumerGroup=g_pay, trackType=NOT_CONSUME_YET, exceptionDesc=null]\n",
+    )
+    assert "mqadmin queryMsgById is not used: it shows single messages" in words
+    assert "cannot be read" not in words
 
 
 def test_an_import_without_evidence_says_what_became_of_the_lines(tmp_path: Path) -> None:

@@ -49,9 +49,7 @@ from mqreplay.importer.logs.registered_clients import Presence
 from mqreplay.importer.logs.stats_lines import StatsLines
 
 UNKNOWN_BROKER: Final = "nothing shows which broker wrote it; give --broker NAME-ID"
-UNUSED_LINES: Final = (
-    "none of its lines has a message that import uses; with --broker NAME-ID they show only when it ran"
-)
+UNUSED_LINES: Final = "none of its lines has a message that import uses; --broker NAME-ID shows only when it ran"
 UNKNOWN_ADDRESS: Final = (
     "lines of namesrv.log about brokers with an unknown address (add the output of clusterList, which names them)"
 )
@@ -243,8 +241,7 @@ class _Import:
         """Return the broker of a log. Without one, the log is refused."""
         broker = self._broker_of(process)
         if broker is None:
-            facts = sum(part.facts for part in process.parts)
-            why = UNKNOWN_BROKER if facts else UNUSED_LINES
+            why = UNKNOWN_BROKER if (facts := sum(part.facts for part in process.parts)) else UNUSED_LINES
             if len(process.broker_names) > 1:
                 names = ", ".join(sorted(process.broker_names))
                 why = (

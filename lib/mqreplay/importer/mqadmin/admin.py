@@ -136,9 +136,7 @@ class Admin:
         try:
             if command in READERS:
                 return READERS[command](output, ts_ms, self.context)
-            kind = unused_command(command) if command in COMMANDS else None
-            reason = "RocketMQ has no such command" if kind is None else kind.words
-            raise DecodeError("not_used", f"mqadmin {command} is not used: {reason}")
+            raise DecodeError("not_used", not_used(command))
         except DecodeError as error:
             if error.code in ("not_used", "only_a_list"):
                 raise
@@ -166,6 +164,16 @@ class Admin:
         newer, older = (facts, old) if facts.ts_ms >= old.ts_ms else (old, facts)
         known = {name: value for name, value in newer._asdict().items() if value is not None}
         self.facts[key] = older._replace(**known)
+
+
+def not_used(command: str) -> str:
+    """Return why an output of a command without a reader is not used.
+
+    >>> not_used("topicLst")
+    'mqadmin topicLst is not used: RocketMQ has no such command'
+    """
+    kind = unused_command(command) if command in COMMANDS else None
+    return f"mqadmin {command} is not used: {'RocketMQ has no such command' if kind is None else kind.words}"
 
 
 def failure_of(lines: Sequence[str]) -> str | None:

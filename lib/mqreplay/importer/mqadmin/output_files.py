@@ -15,7 +15,7 @@ from mqreplay.importer.files.imported_files import MOST_TEXT, UNREADABLE, Import
 from mqreplay.importer.files.layout import TEXT, Place
 from mqreplay.importer.files.sources import Source, Writer
 from mqreplay.importer.import_report import ImportReport
-from mqreplay.importer.mqadmin.admin import Admin
+from mqreplay.importer.mqadmin.admin import READERS, Admin, not_used
 from mqreplay.importer.mqadmin.answers import Record
 from mqreplay.importer.mqadmin.dashboard_json import JsonAnswer, json_answer_of, records_of_json
 from mqreplay.importer.mqadmin.metrics_page import MetricsPage, disks, metrics_page_of
@@ -149,8 +149,10 @@ class AdminOutputs:
         return self.admin.records_of(answer.output, answer.ts_ms, names)
 
     def _refuse(self, source: Source, output: Output, why: str) -> None:
-        """Refuse an output without a time. A failure, or that nothing was printed, says more than that."""
-        if (failure := self.admin.failure_beside(output)) is not None:
+        """Refuse an output without a time, if neither its command, a failure nor its emptiness says more."""
+        if output.command is not None and output.command not in READERS:
+            why = not_used(output.command)
+        elif (failure := self.admin.failure_beside(output)) is not None:
             why = failure
         elif output.is_empty:
             why = f"mqadmin {output.command} has no output in it"
