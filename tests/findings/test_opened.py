@@ -57,6 +57,18 @@ def test_a_finding_stays_open_while_its_evidence_goes_on_and_closes_after_its_li
     assert (again, changes) == (state, []), "the window still has the evidence of a closed finding"
 
 
+def test_what_is_found_late_does_not_close_soon_after():
+    lost = [row(0, 1, queue_id=1)]
+    state, changes = follow([], lost, now(100), LIMITS)
+    assert seen(changes) == [(OPENED_EVENT, "stuck_queue", 1)]
+    for second in (130, 220):
+        state, changes = follow(state, lost, now(second), LIMITS)
+        assert changes == [], second
+    assert seen(follow(state, lost, now(221), LIMITS)[1]) == [(CLOSED_EVENT, "stuck_queue", 1)]
+    both = [(OPENED_EVENT, "stuck_queue", 1), (CLOSED_EVENT, "stuck_queue", 1)]
+    assert seen(follow([], lost, now(122), LIMITS)[1]) == both, "it was over before"
+
+
 def test_what_happens_again_later_is_another_finding():
     state, _ = follow([], [row(0, 10, queue_id=1)], now(10), LIMITS)
     state, _ = follow(state, [row(0, 10, queue_id=1)], now(200), LIMITS)

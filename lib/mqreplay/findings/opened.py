@@ -1,8 +1,9 @@
 """Findings that open and close while a cluster is watched.
 
 Each round judges the last minutes again. A finding opens when it is first found, stays open while its evidence goes on,
-and closes when its evidence has ended for longer than its kind's limit. Missing evidence closes nothing: only recorded
-time counts. A finding whose place gets wider, such as from one queue to several, stays the same finding.
+and closes when its evidence has ended, and watch has known it, for longer than its kind's limit. Missing evidence
+closes nothing: only recorded time counts. A finding whose place gets wider, such as from one queue to several, stays
+the same finding.
 
 Later answers may revise what a round finds, so one round alone neither opens a finding that is less than certain nor
 withdraws one: two rounds must agree, and all between them.
@@ -280,7 +281,9 @@ def _closed(
             return _with_reason(
                 finding, now.recorded_until, joined or "later evidence shows that there is no such finding"
             )
-    if now.recorded_until - max(finding.last_seen_ts, now.complete_since) > limit:
+    # What is found late does not close soon after, unless it was over when it was first found.
+    is_new = now.recorded_until - limit <= finding.first_seen_ts < now.recorded_until
+    if not is_new and now.recorded_until - max(finding.last_seen_ts, now.complete_since) > limit:
         since = "" if finding.last_seen_ts >= now.complete_since else " after a gap in the recording"
         return _with_reason(finding, now.recorded_until, f"no evidence of it for {limit.total_seconds():.0f} s{since}")
     is_known = is_found or finding.last_seen_ts >= now.complete_since

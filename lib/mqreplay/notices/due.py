@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from mqreplay.answers.alert import Alert, Known
 
 OPENED, WORSENED, CLOSED = "opened", "worsened", "closed"
-NO_LONGER_FOUND = "It is no longer found: rows that came later, or other settings, show that it was none."
+WITHDRAWN = "It is no longer found: rows that came later, or other settings, show that it was none."
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ def _notice(alert: Alert, before: Sent | None) -> Notice | None:
 
 def _gone(one: Sent) -> Alert:
     """Return the finding of a row, closed."""
-    return Alert(one.finding_id, one.kind, one.severity, one.place, one.from_ts, one.to_ts, False, NO_LONGER_FOUND, "")
+    return Alert(one.finding_id, one.kind, one.severity, one.place, one.from_ts, one.to_ts, False, WITHDRAWN, "")
 
 
 def _with_effects(found: Sequence[Notice]) -> list[Notice]:

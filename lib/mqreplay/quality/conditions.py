@@ -53,8 +53,8 @@ def rows_lost(silver_rows: Mapping[str, int]) -> str:
     broken = [f"count(*) FILTER (WHERE {rows_in} IS DISTINCT FROM {' + '.join(parts)})"]
     for table, kinds in KINDS_OF_TABLE.items():
         own = f"status = 'read' AND kind IN ({', '.join(map(literal, kinds))})"
-        given = f"coalesce(sum(rows_out - coalesce({ROWS_EXPIRED}, 0)) FILTER (WHERE {own}), 0)"
-        broken.append(f"({given} <> {silver_rows.get(table, 0)})::INT")
+        rows_out = f"coalesce(sum(rows_out - coalesce({ROWS_EXPIRED}, 0)) FILTER (WHERE {own}), 0)"
+        broken.append(f"({rows_out} <> {silver_rows.get(table, 0)})::INT")
     return " + ".join(broken)
 
 
@@ -63,8 +63,8 @@ def true_of_all(run: Callable[[str], list[Any]], rows: str) -> dict[str, str]:
 
     ``run`` returns the rows of a query.
     """
-    found = {LINKED_COLUMN: _suspects(rows), EXPLAINED_COLUMN: f"SELECT 1 FROM {REWINDS}"}
-    return {column: "true" for column, others in found.items() if not run(f"{others} LIMIT 1")}
+    suspects = {LINKED_COLUMN: _suspects(rows), EXPLAINED_COLUMN: f"SELECT 1 FROM {REWINDS}"}
+    return {column: "true" for column, others in suspects.items() if not run(f"{others} LIMIT 1")}
 
 
 def _suspects(rows: str) -> str:

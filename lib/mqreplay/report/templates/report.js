@@ -196,22 +196,6 @@ const mqPage = (() => {
     history.replaceState(null, "", hash ? "#" + hash : location.pathname + location.search);
   }
 
-  // A finger is wider than a mark: a tap within 12 px of the centre of one is a tap on it, or on the nearest of several.
-  document.addEventListener("click", (event) => {
-    const picture = event.pointerType === "touch" && !event.target.closest("a") && event.target.closest(".picture");
-    if (!picture) return;
-    const { clientX: x, clientY: y } = event;
-    const near = (at, from, to) => Math.abs(at - (from + to) / 2) <= Math.max(12, (to - from) / 2);
-    const beyond = (at, from, to) => Math.max(from - at, 0, at - to);
-    const far = ({ box }) => Math.hypot(beyond(x, box.left, box.right), beyond(y, box.top, box.bottom));
-    const [nearest] = [...picture.querySelectorAll("a:not(.out)")]
-      .map((link) => ({ link, box: link.getBoundingClientRect() }))
-      .filter(({ box }) => near(x, box.left, box.right) && near(y, box.top, box.bottom))
-      .sort((one, other) => far(one) - far(other));
-    if (!nearest) return;
-    event.stopPropagation();
-    nearest.link.dispatchEvent(new MouseEvent("click", { bubbles: true, cancelable: true }));
-  }, true);
   document.addEventListener("click", (event) => {
     const link = event.target.closest?.("a[href^='#']");
     if (!link || event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
