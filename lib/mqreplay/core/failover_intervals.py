@@ -120,6 +120,8 @@ def registration(
 
     >>> registration(0), registration(0, "5.3.3")
     (Interval(begin=0, end=36000), Interval(begin=0, end=54000))
+    >>> [registration(0, version, disappear_time_after_start=900).end for version in ("4.9.7", "5.3.3")]
+    [36000, 54900]
     """
     is_5 = at_least(version, "5.0.0")
     default = REGISTER_BROKER_TIMEOUT_OF_5 if is_5 else REGISTER_BROKER_TIMEOUT_OF_4

@@ -90,6 +90,8 @@ def can_continue_at(
 
     >>> [can_continue_at(FOUND, 5, 9, 8, 32, version) for version in ("4.9.8", "5.0.0")]
     [True, False]
+    >>> can_continue_at(FOUND, 5, 5, 8, 32)
+    False
     """
     if not offset + (status == FOUND) <= next_offset:
         return False

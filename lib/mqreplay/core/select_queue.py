@@ -83,6 +83,8 @@ def continues_a_turn(positions: Sequence[int], queues: int) -> list[bool]:
 
     >>> continues_a_turn([2, 0, 3, 1, 0], 4), continues_a_turn([0, 0, 0], 4)
     ([False, False, True, True, True], [False, False, False])
+    >>> continues_a_turn([0, 1, 1], 4)
+    [False, True, False]
     """
     waiting = [0] * queues
     continues = []

@@ -67,7 +67,7 @@ def is_system_group(group: str) -> bool:
 
     Follows MixAll#isSysConsumerGroup, and groups that the broker creates besides.
 
-    >>> is_system_group("CID_RMQ_SYS_TRANS"), is_system_group("pay")
-    (True, False)
+    >>> [is_system_group(group) for group in ("CID_RMQ_SYS_TRANS", "CID_RMQ_SYS_ANY", "pay")]
+    [True, True, False]
     """
     return group in _GROUPS or group.startswith(_GROUP_PREFIX)
