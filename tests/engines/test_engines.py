@@ -7,6 +7,7 @@ import pickle
 import signal
 import subprocess
 import sys
+import tarfile
 import time
 from collections.abc import Iterator
 from concurrent.futures.process import BrokenProcessPool
@@ -30,7 +31,7 @@ from mqreplay.recorder.remoting.connection import CallFailed
 from mqreplay.settings import load_settings
 from mqreplay.words.errors import ContractError, DecodeError, InputErrors, MqreplayError, OwnDiskError, RecordingFull
 from standalone_cluster import environment
-from tests_shared import ROOT, SAMPLE, assert_same_tables, table_rows, tables
+from tests_shared import ROOT, SAMPLE, assert_same_tables, table_rows, tables, unpack
 
 CONF = conf_dir() / "sample.toml"
 RECORDINGS = [str(SAMPLE / name) for name in ("orders-4.9.7", "bulk-5.3.3")]
@@ -99,6 +100,19 @@ def test_spark_gives_the_tables_of_one_process(
     outcomes = nights.run("nightly", root, settings, lambda what: None, recordings=RECORDINGS, engine="spark")
     assert {outcome.cluster for outcome in outcomes} == set(night.outcomes)
     assert_same_tables(root, night.root)
+
+
+@pytest.mark.long
+@pytest.mark.usefixtures("spark")
+@pytest.mark.parametrize("name", sorted(path.name for path in (TESTS / "data").glob("*.tar.xz")))
+def test_both_engines_give_the_same_tables_of_each_recording(name: str, tmp_path: Path) -> None:
+    with tarfile.open(TESTS / "data" / name) as archive:
+        unpack(archive, tmp_path / "recording")
+    recordings = [str(tmp_path / "recording")]
+    for engine in ("local", "spark"):
+        root = str(tmp_path / engine)
+        nights.run("nightly", root, load_settings(), lambda what: None, recordings=recordings, engine=engine)
+    assert_same_tables(str(tmp_path / "spark"), str(tmp_path / "local"))
 
 
 def test_spark_submit_with_the_local_engine_is_refused_in_one_line(tmp_path: Path) -> None:
