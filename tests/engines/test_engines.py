@@ -11,6 +11,7 @@ import tarfile
 import time
 from collections.abc import Iterator
 from concurrent.futures.process import BrokenProcessPool
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from mqreplay.decode.logs.log_line import UnusableLine
 from mqreplay.engines import spark_passes
 from mqreplay.engines.local import FEW_BYTES, LocalEngine
 from mqreplay.engines.spark import SMALL_BYTES, SparkEngine
+from mqreplay.importer.import_command import import_evidence
 from mqreplay.lake.delta_table import UnreadableLog
 from mqreplay.lake.table_versions import DamagedTable
 from mqreplay.machine.crash import failure_of
@@ -109,6 +111,9 @@ def test_both_engines_give_the_same_tables_of_each_recording(name: str, tmp_path
     with tarfile.open(TESTS / "data" / name) as archive:
         unpack(archive, tmp_path / "recording")
     recordings = [str(tmp_path / "recording")]
+    if name.startswith("hooked-"):  # a capture and logs, not yet a recording
+        recordings = [str(tmp_path / "imported")]
+        import_evidence([str(tmp_path / "recording")], *recordings, StringIO(), as_json=True)
     for engine in ("local", "spark"):
         root = str(tmp_path / engine)
         nights.run("nightly", root, load_settings(), lambda what: None, recordings=recordings, engine=engine)
