@@ -303,6 +303,16 @@ def test_a_broker_that_was_killed_comes_back_with_older_offsets():
     assert "by an unknown cause" in unknown
 
 
+@pytest.mark.parametrize(("seconds", "severity"), [(40, "warning"), (90, "info")])
+def test_an_overtaken_commit_explains_its_own_queue_alone(seconds, severity):
+    rows = [broke("g", 50, 1, 1, cause="overtaken"), broke("g", seconds, 40, 40, cause="unknown", queue_id=1)]
+    known = with_explained_rewinds(breaks(rows), owned([]), down(), HANDOVER_S)
+    found = offset_findings(known, owned([]), "c", GAP_S, HANDOVER_S, NO_RESETS).filter(
+        pl.col("queue_id").ne_missing(1)
+    )
+    assert found["severity"].to_list() == [severity]
+
+
 @pytest.mark.parametrize(("other", "severity"), [("overtaken", "info"), ("handover", "info"), ("unknown", "warning")])
 def test_an_overtaken_commit_is_no_warning_alone(other, severity):
     rows = breaks([broke("g", 50, 1, 1, cause="overtaken"), broke("g", 50, 2, 2, cause=other, queue_id=1)])

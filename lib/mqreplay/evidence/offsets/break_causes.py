@@ -25,6 +25,7 @@ HANDOVER, RESTART, OVERTAKEN, UNKNOWN_CAUSE = "handover", "restart", "overtaken"
 UNEXPLAINED = [UNKNOWN_CAUSE, OVERTAKEN]  # other evidence explains them better
 BREAK = [*BROKER, *GROUP_TOPIC, "queue_id", "kind", "to_ts"]
 HANDOVER_S = 20  # a new owner reads the offset before the old one commits: its commits are lower for seconds
+MEANWHILE_S = 30  # the copies of all masters show a reset within these
 LEAST_QUEUES = 2  # a single offset may fall for other reasons, such as a client in another language
 # ``is_sent``: the broker sent it to a client, or set the offsets itself. ``to_ms``: the time to go back to (epoch ms).
 ASKED: dict[str, pl.DataType] = columns(
@@ -41,7 +42,7 @@ def with_explained_rewinds(
     last: ``outages`` has broker_name, broker_id and from_ts of each. While a queue goes from one client to another, for
     up to ``handover_s`` seconds, both commit; ``owners`` is the frame of `possible_owners`.
     """
-    return with_handovers(_with_restarts(breaks, outages), owners, handover_s, UNEXPLAINED)
+    return _with_overtaken_alone(with_handovers(_with_restarts(breaks, outages), owners, handover_s, UNEXPLAINED))
 
 
 def with_handovers(breaks: pl.DataFrame, owners: pl.DataFrame, handover_s: int, of: Sequence[str]) -> pl.DataFrame:
@@ -67,6 +68,25 @@ def _with_restarts(breaks: pl.DataFrame, outages: pl.DataFrame) -> pl.DataFrame:
     between = (pl.col("down_ts") >= pl.col("from_ts")) & pl.col("cause").is_in(UNEXPLAINED)
     cause = pl.when(between & (pl.col("kind") == "rewind")).then(pl.lit(RESTART)).otherwise("cause")
     return met.with_columns(cause=cause).drop("down_ts")
+
+
+def _with_overtaken_alone(breaks: pl.DataFrame) -> pl.DataFrame:
+    """Return the breaks; OVERTAKEN becomes UNKNOWN_CAUSE where other queues of the group and topic went back, too.
+
+    A reset moves several queues, of which a fast client may restore some with its next commit. Two commits of one queue
+    explain no other queue.
+    """
+    if not (breaks["cause"] == OVERTAKEN).any():
+        return breaks
+    back = breaks.filter((pl.col("kind") == "rewind") & pl.col("cause").is_in([*UNEXPLAINED, "reset"]))
+    meanwhile = with_session(back, GROUP_TOPIC, "from_ts", "to_ts", MEANWHILE_S)
+    queues = pl.struct("broker_name", "queue_id").n_unique().over(*GROUP_TOPIC, "session")
+    with_others = meanwhile.filter(queues > 1).select(*BREAK, pl.lit(True).alias("with_others")).unique()
+    named = breaks.join(with_others, BREAK, how="left", maintain_order="left", nulls_equal=True)
+    is_wrong = (pl.col("cause") == OVERTAKEN) & pl.col("with_others")
+    return named.with_columns(cause=pl.when(is_wrong).then(pl.lit(UNKNOWN_CAUSE)).otherwise("cause")).drop(
+        "with_others"
+    )
 
 
 def _second_holders(owners: pl.DataFrame) -> pl.DataFrame:
