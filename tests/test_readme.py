@@ -44,7 +44,9 @@ def test_readme_has_the_two_commands() -> None:
 
 def test_the_demo_is_local_and_on_spark_if_asked() -> None:
     for words, engine in (([], "local"), (["ENGINE=spark"], "spark")):
-        done = subprocess.run(["make", "-n", "demo", *words], cwd=ROOT, capture_output=True, text=True, check=True)
+        done = subprocess.run(
+            ["make", "-n", "--no-print-directory", "demo", *words], cwd=ROOT, capture_output=True, text=True, check=True
+        )
         assert done.stdout.splitlines()[-1] == f".venv/bin/mqreplay demo --engine {engine}"
 
 

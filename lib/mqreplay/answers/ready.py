@@ -79,7 +79,7 @@ def readiness(recorded: Recorded, broker_name: str, broker_id: int, at: dt.datet
         return None
     others = [row for row in namesakes if row["broker_id"] != broker_id]
     masters = {row["broker_name"]: _takes_sends(row) for row in brokers if row["broker_id"] == MASTER_ID}
-    findings = findings_at(recorded, at)
+    findings = findings_at(recorded, at, until_closed=True)
     checks = [_answers(mine)]
     if broker_id == MASTER_ID:
         checks += [

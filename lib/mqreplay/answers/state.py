@@ -126,14 +126,16 @@ def groups_of(members: pl.DataFrame, queues: pl.DataFrame) -> pl.DataFrame:
     return both.with_columns(pl.col("members").fill_null(0), *owned).select(GROUP_COLUMNS).sort("consumer_group")
 
 
-def findings_at(recorded: Recorded, at: dt.datetime, words: Language | None = None) -> pl.DataFrame:
+def findings_at(
+    recorded: Recorded, at: dt.datetime, words: Language | None = None, *, until_closed: bool = False
+) -> pl.DataFrame:
     """Return the findings that were open, the most severe first: FINDING_COLUMNS.
 
-    As messages and watch do, a finding counts as open while the recording ends before its kind would close it.
+    ``until_closed``: also those whose kind, as messages and watch do, would not close them by the end of the recording.
     """
-    limits = seconds_until_closed(Settings())
+    limits = seconds_until_closed(Settings()) if until_closed else {}
     limit = pl.duration(seconds=pl.col("kind").replace_strict(limits, default=0, return_dtype=pl.Int64))
-    is_open = (pl.col("to_ts") >= at) | (pl.col("to_ts") + limit >= recorded.last)
+    is_open = (pl.col("to_ts") >= at) | (until_closed & (pl.col("to_ts") + limit >= recorded.last))
     found = recorded.before("gold.finding", "from_ts", at).filter(pl.col("to_ts").is_null() | is_open)
     last = found.sort("day").unique("finding_id", keep="last")
     return with_summaries(last.sort(BY_SEVERITY, "from_ts", "finding_id").collect(), words).select(FINDING_COLUMNS)
