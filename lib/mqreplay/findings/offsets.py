@@ -12,7 +12,14 @@ import polars as pl
 from mqreplay.decode.broker_events import TOPIC_DELETED
 from mqreplay.evidence.arrays.nearest import as_of
 from mqreplay.evidence.intervals import with_session
-from mqreplay.evidence.offsets.break_causes import HANDOVER, OVERTAKEN, RESTART, UNKNOWN_CAUSE, with_handovers
+from mqreplay.evidence.offsets.break_causes import (
+    AT_ONCE_S,
+    HANDOVER,
+    OVERTAKEN,
+    RESTART,
+    UNKNOWN_CAUSE,
+    with_handovers,
+)
 from mqreplay.evidence.offsets.offset_causes import COPIED
 from mqreplay.evidence.offsets.queue_events import COMMITS, COPIES
 from mqreplay.findings.finding_evidence import FindingEvidence
@@ -182,8 +189,7 @@ def _rewinds(merged: pl.DataFrame, cluster: str, few_messages: int) -> pl.DataFr
     without_owners = by_commits & ~pl.col("has_owners") & pl.col("causes").list.contains("client_commit")
     causes = pl.col("causes").list.join(" ")
     perhaps = without_owners & (causes == "client_commit") & (pl.col("most") <= few_messages)
-    usual = pl.col("causes").list.set_difference([HANDOVER, OVERTAKEN]).list.len() == 0
-    normal = (usual & (causes != "")) | perhaps
+    normal = (pl.col("causes").list.set_difference([HANDOVER, OVERTAKEN]).list.len() == 0) | perhaps
     severity = pl.when(again & ~normal).then(pl.lit("warning")).otherwise(pl.lit("info"))
     confidence = (
         pl.when(without_owners)
@@ -225,9 +231,6 @@ def with_deleted_topics(findings: pl.DataFrame, broker_event: pl.DataFrame | Non
     return with_values(
         known.with_columns(pl.when(is_after).then(True).alias("was_deleted")).drop("ts"), ["was_deleted"]
     )
-
-
-AT_ONCE_S = 30  # the copies of the masters that show one change of a group's offsets
 
 
 def of_master() -> pl.Expr:

@@ -17,7 +17,7 @@ import polars as pl
 
 from mqreplay.decode.server_requests import INVOKE_BROKER_TO_RESET_OFFSET, RESET_CONSUMER_CLIENT_OFFSET
 from mqreplay.evidence.arrays.nearest import as_of
-from mqreplay.evidence.frames import columns, typed
+from mqreplay.evidence.frames import columns, typed, with_flag
 from mqreplay.evidence.intervals import with_session, with_state
 from mqreplay.words.keys import BROKER, CLIENT_QUEUE, GROUP_QUEUE, GROUP_TOPIC, GROUP_TOPIC_BROKER
 
@@ -25,7 +25,7 @@ HANDOVER, RESTART, OVERTAKEN, UNKNOWN_CAUSE = "handover", "restart", "overtaken"
 UNEXPLAINED = [UNKNOWN_CAUSE, OVERTAKEN]  # other evidence explains them better
 BREAK = [*BROKER, *GROUP_TOPIC, "queue_id", "kind", "to_ts"]
 HANDOVER_S = 20  # a new owner reads the offset before the old one commits: its commits are lower for seconds
-MEANWHILE_S = 30  # the copies of all masters show a reset within these
+AT_ONCE_S = 30  # the copies of the masters that show one change of a group's offsets
 LEAST_QUEUES = 2  # a single offset may fall for other reasons, such as a client in another language
 # ``is_sent``: the broker sent it to a client, or set the offsets itself. ``to_ms``: the time to go back to (epoch ms).
 ASKED: dict[str, pl.DataType] = columns(
@@ -76,17 +76,22 @@ def _with_overtaken_alone(breaks: pl.DataFrame) -> pl.DataFrame:
     A reset moves several queues, of which a fast client may restore some with its next commit. Two commits of one queue
     explain no other queue.
     """
-    if not (breaks["cause"] == OVERTAKEN).any():
-        return breaks
     back = breaks.filter((pl.col("kind") == "rewind") & pl.col("cause").is_in([*UNEXPLAINED, "reset"]))
-    meanwhile = with_session(back, GROUP_TOPIC, "from_ts", "to_ts", MEANWHILE_S)
-    queues = pl.struct("broker_name", "queue_id").n_unique().over(*GROUP_TOPIC, "session")
-    with_others = meanwhile.filter(queues > 1).select(*BREAK, pl.lit(True).alias("with_others")).unique()
-    named = breaks.join(with_others, BREAK, how="left", maintain_order="left", nulls_equal=True)
+    flagged = with_flag(breaks, _of_several_queues(back, AT_ONCE_S), BREAK, "with_others")
     is_wrong = (pl.col("cause") == OVERTAKEN) & pl.col("with_others")
-    return named.with_columns(cause=pl.when(is_wrong).then(pl.lit(UNKNOWN_CAUSE)).otherwise("cause")).drop(
-        "with_others"
-    )
+    cause = pl.when(is_wrong).then(pl.lit(UNKNOWN_CAUSE)).otherwise("cause")
+    return flagged.with_columns(cause=cause).drop("with_others")
+
+
+def _of_several_queues(breaks: pl.DataFrame, gap_s: int, counts: pl.Expr | None = None) -> pl.DataFrame:
+    """Return the breaks of sessions with at least LEAST_QUEUES queues of a group and topic.
+
+    Breaks that are ``gap_s`` seconds apart or less are one session. ``counts``: whether the queue of a break counts.
+    """
+    sessions = with_session(breaks, GROUP_TOPIC, "from_ts", "to_ts", gap_s)
+    queue = pl.struct("broker_name", "queue_id")
+    counted = (queue if counts is None else queue.filter(counts)).n_unique().over(*GROUP_TOPIC, "session")
+    return sessions.filter(counted >= LEAST_QUEUES).select(breaks.columns)
 
 
 def _second_holders(owners: pl.DataFrame) -> pl.DataFrame:
@@ -143,9 +148,7 @@ def _together(running: pl.DataFrame, holders: pl.DataFrame) -> pl.DataFrame:
     handed_over = holders.filter(pl.col("clients") > 1)
     kept = running.join(handed_over, BREAK, how="anti").with_columns(pl.lit(True).alias("kept"))
     marked = running.join(kept.select(*BREAK, "kept"), BREAK, how="left")
-    together = with_session(marked, GROUP_TOPIC, "from_ts", "to_ts", 0)
-    queue = pl.struct("broker_name", "queue_id").filter(pl.col("kept"))
-    return together.filter(queue.n_unique().over(*GROUP_TOPIC, "session") >= LEAST_QUEUES).select(running.columns)
+    return _of_several_queues(marked, 0, pl.col("kept")).select(running.columns)
 
 
 def _of_running_brokers(fell: pl.DataFrame, broker_runtime: pl.DataFrame) -> pl.DataFrame:
