@@ -16,7 +16,7 @@ from mqreplay.answers.open_findings import seconds_until_closed
 from mqreplay.language.language import language
 from mqreplay.notices import channel
 from mqreplay.notices.channel import AlertmanagerChannel, AppriseChannel, channels_of
-from mqreplay.notices.due import CLOSED, OPENED, WITHDRAWN, WORSENED, Notice
+from mqreplay.notices.due import CLOSED, OPENED, WORSENED, Notice
 from mqreplay.notices.message import Source, text, title
 from mqreplay.notices.notify import opened_channels
 from mqreplay.settings import Settings, load_settings
@@ -61,7 +61,7 @@ def test_a_message_says_what_where_why_and_what_to_do() -> None:
     assert title(Notice(OPENED, STUCK), replace(SOURCE, until=NOON)) == (
         "critical: group billing stands still from 12:00:00 (prod)"
     )
-    gone = replace(STUCK, summary=WITHDRAWN, is_open=False)
+    gone = replace(STUCK, is_withdrawn=True, is_open=False)
     assert title(Notice(CLOSED, gone), SOURCE) == "critical, closed: stuck_queue of billing/orders/broker-a/0 (prod)"
     assert text(notice, SOURCE).splitlines() == [
         "Group billing stands still.",

@@ -1,8 +1,8 @@
 """What a change costs: CPU seconds of nights by this tree and by an earlier commit, in turns: `make bench-check`.
 
 `python tools/bench/check.py [COMMIT] [--nights sample,S] [--engine local|spark] [--runs 5]`; COMMIT is the last tag if
-none is named. Each night is a process of its own and starts from nothing. The table has medians: its ratios compare
-within one run, so that a busy machine disturbs both sides alike. It is a report: the exit status is 0 for any ratio.
+none is named. Each night is a process of its own and starts from nothing. A line of each night has the medians and
+their ratio: a busy machine disturbs both trees alike. It is a report: the exit status is 0 for any ratio.
 """
 
 from __future__ import annotations

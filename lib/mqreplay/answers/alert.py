@@ -35,12 +35,16 @@ class Known:
 
 @dataclass(frozen=True)
 class Alert(Known):
-    """A finding, as its message has it. ``cause`` is the id of another one."""
+    """A finding, as its message has it. ``cause`` is the id of another one.
+
+    ``is_withdrawn``: it is no longer found, so that only its kind and place are known.
+    """
 
     summary: str
     advice: str
     cause: str | None = None
     values: str | None = None
+    is_withdrawn: bool = False
 
     @property
     def row(self) -> dict[str, Any]:

@@ -133,10 +133,12 @@ def findings_at(
 
     ``until_closed``: also those whose kind, as messages and watch do, would not close them by the end of the recording.
     """
-    limits = seconds_until_closed(Settings()) if until_closed else {}
-    limit = pl.duration(seconds=pl.col("kind").replace_strict(limits, default=0, return_dtype=pl.Int64))
-    is_open = (pl.col("to_ts") >= at) | (until_closed & (pl.col("to_ts") + limit >= recorded.last))
-    found = recorded.before("gold.finding", "from_ts", at).filter(pl.col("to_ts").is_null() | is_open)
+    is_open = pl.col("to_ts").is_null() | (pl.col("to_ts") >= at)
+    if until_closed:
+        limits = seconds_until_closed(Settings())
+        limit = pl.duration(seconds=pl.col("kind").replace_strict(limits, default=0, return_dtype=pl.Int64))
+        is_open |= pl.col("to_ts") + limit >= recorded.last
+    found = recorded.before("gold.finding", "from_ts", at).filter(is_open)
     last = found.sort("day").unique("finding_id", keep="last")
     return with_summaries(last.sort(BY_SEVERITY, "from_ts", "finding_id").collect(), words).select(FINDING_COLUMNS)
 

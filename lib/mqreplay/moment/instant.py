@@ -135,12 +135,14 @@ def recorded_around(
     for tables in filter(None, (warehouse, last_window(warehouse))):
         with suppress(InputError):
             recordings.append(recorded(tables, cluster))
-    recordings = recordings or [recorded(warehouse, cluster)]  # raises the reason of the nights
     held: list[tuple[Recorded, dt.datetime]] = []
     for each in recordings:
         with suppress(InputError):
             held.append((each, each.last if text is None else each.instant(text, option)))
-    return max(held, key=lambda one: one[1]) if held else (recordings[0], recordings[0].instant(str(text), option))
+    if held:
+        return max(held, key=lambda one: one[1])
+    night = recordings[0] if recordings else recorded(warehouse, cluster)  # raises why there is none
+    return night, night.instant(str(text), option)  # raises why it has no such time
 
 
 def _listed(names: Sequence[str]) -> str:

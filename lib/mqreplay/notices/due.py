@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from mqreplay.answers.alert import Alert, Known
 
 OPENED, WORSENED, CLOSED = "opened", "worsened", "closed"
-WITHDRAWN = "It is no longer found: rows that came later, or other settings, show that it was none."
 
 
 @dataclass(frozen=True)
@@ -101,7 +100,9 @@ def _notice(alert: Alert, before: Sent | None) -> Notice | None:
 
 def _gone(one: Sent) -> Alert:
     """Return the finding of a row, closed."""
-    return Alert(one.finding_id, one.kind, one.severity, one.place, one.from_ts, one.to_ts, False, WITHDRAWN, "")
+    known = (one.finding_id, one.kind, one.severity, one.place, one.from_ts, one.to_ts, False)
+    text = "It is no longer found: rows that came later, or other settings, show that it was none."
+    return Alert(*known, text, "", is_withdrawn=True)
 
 
 def _with_effects(found: Sequence[Notice]) -> list[Notice]:

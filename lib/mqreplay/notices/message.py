@@ -15,7 +15,7 @@ from mqreplay.answers.alert import Alert
 from mqreplay.findings.shape import place_text
 from mqreplay.findings.texts import advice_of, summary_of, texts_of
 from mqreplay.language.language import Language, in_english
-from mqreplay.notices.due import CLOSED, OPENED, WITHDRAWN, WORSENED, Notice
+from mqreplay.notices.due import CLOSED, OPENED, WORSENED, Notice
 from mqreplay.report.next_step import advice_parts, names_of
 from mqreplay.report.text import lasting
 from mqreplay.report.verdict import clause_of
@@ -51,7 +51,7 @@ def title(notice: Notice, source: Source) -> str:
     """Return the first line: "critical: the master of broker-a did not answer for 88 s from 02:51:31 (prod)"."""
     alert, words = notice.alert, source.words
     place = place_text(alert.place)
-    if alert.summary == WITHDRAWN:
+    if alert.is_withdrawn:
         sentence = words.filled("{kind} of {place}", kind=alert.kind, place=place) if place else alert.kind
     else:
         times = {"from_ts": alert.from_ts, "to_ts": None if alert.is_open else alert.to_ts}

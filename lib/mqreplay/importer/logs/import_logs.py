@@ -241,7 +241,8 @@ class _Import:
         """Return the broker of a log. Without one, the log is refused."""
         broker = self._broker_of(process)
         if broker is None:
-            why = UNKNOWN_BROKER if (facts := sum(part.facts for part in process.parts)) else UNUSED_LINES
+            facts = sum(part.facts for part in process.parts)
+            why = UNKNOWN_BROKER if facts else UNUSED_LINES
             if len(process.broker_names) > 1:
                 names = ", ".join(sorted(process.broker_names))
                 why = (

@@ -212,7 +212,8 @@ def _counted_lines(source: Source, count: LineCount, digest: Any) -> Iterator[tu
                 count.leave_out(form, None if is_plain else place, text)
                 if form == OTHER and line is not None:
                     count.headed += 1
-                    count.logs.update(kind.words for kind in [log_of_thread(line.thread)] if kind is not None)
+                    if (log := log_of_thread(line.thread)) is not None:
+                        count.logs[log.words] += 1
         yield text, line, form
 
 
