@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from evidence_keys import evidence_of
-from findings.test_offsets import PUSHES, Row, broke, of_resets, pushed
+from findings.offset_breaks import PUSHES, Row, broke, of_resets, pushed
 from silver_moments import at
 
 

@@ -2,146 +2,31 @@
 
 from __future__ import annotations
 
-import datetime as dt
-from typing import Any
-
 import polars as pl
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
 
 from evidence_keys import evidence_of
-from mqreplay.evidence.intervals import INSTANT
-from mqreplay.evidence.offsets.break_causes import with_explained_rewinds
+from findings.offset_breaks import (
+    BREAKS,
+    GAP_S,
+    HANDOVER_S,
+    NO_RESETS,
+    OWNERS,
+    PUSHES,
+    REACH_S,
+    RESET_GAP_S,
+    RESETS,
+    Row,
+    breaks,
+    broke,
+    of_resets,
+    owned,
+    pushed,
+)
 from mqreplay.findings.offset_resets import reset_findings
 from mqreplay.findings.offsets import offset_findings
 from mqreplay.findings.shape import EVIDENCE_ROWS, SCHEMA
 from silver_moments import at
-from silver_rows import rows
-
-GAP_S, RESET_GAP_S, REACH_S, HANDOVER_S = 120, 30, 60, 45
-BREAK = {"topic": "T", "broker_name": "b", "broker_id": 0, "queue_id": 0, "kind": "rewind", "cause": "client_commit"}
-Row = dict[str, Any]
-
-
-def broke(group: str, seconds: float, size: int | None, again: int | None = 0, **differs: object) -> Row:
-    row = {"consumer_group": group, "from_ts": at(seconds - 5), "to_ts": at(seconds), "size": size}
-    step = 0 if size is None else -size if differs.get("kind") in ("jump", "beyond_max") else size
-    row |= {"previous_offset": 100 + step, "new_offset": 100, "redelivered_max": again}
-    return BREAK | row | differs
-
-
-BREAKS = [
-    broke("went back", 10, 7, 7),
-    broke("went back", 10, 9, 9, queue_id=1),
-    # The slave's copy of it shows the same, later, and without a cause.
-    broke("went back", 20, 9, 9, queue_id=1, broker_id=1, cause="unknown"),
-    broke("nothing again", 10, 7, 0),
-    broke("a slave alone", 10, 7, 7, broker_id=1, cause="unknown"),
-    broke("more than a bigint", 10, 7, 2**63 - 1),
-    broke("more than a bigint", 10, 7, 2**63 - 1, queue_id=1),
-    broke("more than a bigint", 10, 7, 9, queue_id=2),
-    broke("two causes", 10, 7, 7),
-    broke("two causes", 10, 7, 7, cause="set_from_outside", queue_id=1),
-    # Past the end, and put back to the end by the next pull: one finding, as long as it was there.
-    broke("past the end", 10, 900, kind="beyond_max", new_offset=999, queue_max_offset=99, cause="set_from_outside"),
-    broke("past the end", 40, 900, cause="corrected", new_offset=99, queue_max_offset=104),
-    # A slave of 5.x copies its master's offsets once a minute, and knows the queue's end of then.
-    broke("shown late", 50, 900, kind="beyond_max", new_offset=999, queue_max_offset=99, cause="set_from_outside"),
-    broke("shown late", 70, 900, kind="beyond_max", new_offset=999, queue_max_offset=120, broker_id=1, from_ts=at(1)),
-    broke("shown late", 60, 900, cause="corrected", new_offset=99, queue_max_offset=99),
-    broke("shown late", 130, 900, cause="corrected", new_offset=130, queue_max_offset=130, broker_id=1),
-    broke("past an unknown end", 10, 900, kind="beyond_max", new_offset=999),
-    broke("handed over", 100, 7, 7),
-    broke("handed over and back", 100, 7, 7),
-    broke("handed over and back", 100, 8, 8, queue_id=1, cause="set_from_outside"),
-    broke("handed over long before", 100, 7, 7),
-    broke("held alone", 100, 7, 7),
-    broke("within the gap", 10, 7, 7),
-    broke("within the gap", 40, 7, 7),
-    broke("past the gap", 10, 7, 7),
-    broke("past the gap", 40.001, 7, 7),
-    broke("reset back", 108, 7, 7, cause="reset"),
-    broke("reset ahead", 108, 80, kind="jump", cause="reset"),
-    broke("reset ahead", 109, 90, kind="jump", cause="reset", queue_id=1),
-    broke("reset, shown late", 161, 7, 7, cause="reset"),
-    broke("reset, copied by a slave", 108, 7, 7, cause="reset", broker_id=1),
-    # No findings of their own: an entry that is gone, an offset below the queue's beginning.
-    broke("gone", 10, 0, kind="vanished", new_offset=None),
-    broke("cleaned", 10, 0, kind="below_min"),
-]
-
-
-def down(*spans: tuple[float, float]) -> pl.DataFrame:
-    """Outages of the master b."""
-    schema = {"broker_name": pl.String, "broker_id": pl.Int64, "from_ts": INSTANT, "to_ts": INSTANT}
-    return pl.DataFrame([("b", 0, at(since), at(until)) for since, until in spans], schema, orient="row")
-
-
-def held(group: str, client: str, since: float, until: float, **differs: object) -> Row:
-    row = {"consumer_group": group, "client_id": client, "from_ts": at(since), "to_ts": at(until)}
-    return row | {"topic": "T", "broker_name": "b", "queue_id": 0, "source": "assignments"} | differs
-
-
-OWNERS = [
-    *[held(g, "old", 0, 96) for g in ("handed over", "handed over and back", "held alone")],
-    *[held(g, "new", 90, 500) for g in ("handed over", "handed over and back")],
-    held("held alone", "old", 96, 500),
-    held("held alone", "other", 0, 500, queue_id=1),
-    held("handed over long before", "old", 0, 49),
-    held("handed over long before", "new", 50, 500),
-]
-
-
-def pushed(group: str, seconds: float, client: str = "c1") -> list[Row]:
-    """A reset of two queues, as offset_resets gives it."""
-    place = {"consumer_group": group, "topic": "T", "broker_name": "b", "offset": 100}
-    sent = {
-        "since": at(seconds),
-        "ts": at(seconds),
-        "table_name": "silver.server_request",
-        "record_id": f"{group}{seconds}{client}",
-    }
-    return [place | sent | {"queue_id": queue} for queue in (0, 1)]
-
-
-PUSHES = [
-    *[row for client in ("c1", "c2") for row in pushed("reset back", 100, client)],
-    *pushed("reset ahead", 100),
-    *pushed("reset to where it was", 100),
-    *pushed("reset, shown late", 100),
-    *pushed("reset, copied by a slave", 100),
-    *[row for seconds in (100, 130, 160.001) for row in pushed("reset again and again", seconds)],
-]
-RESETS = {
-    "consumer_group": pl.String,
-    "broker_name": pl.String,
-    "topic": pl.String,
-    "queue_id": pl.Int32,
-    "asked": pl.Int64,
-    "offset": pl.Int64,
-    "delivered_to": pl.Int64,
-    "since": pl.Datetime("us", "UTC"),
-    "ts": pl.Datetime("us", "UTC"),
-    "table_name": pl.String,
-    "record_id": pl.String,
-}
-
-
-NO_RESETS = pl.DataFrame(schema=RESETS)
-
-
-def breaks(differs: list[Row]) -> pl.DataFrame:
-    return rows("gold.offset_continuity", {}, differs)
-
-
-def owned(differs: list[Row]) -> pl.DataFrame:
-    return rows("gold.queue_owner", {}, differs)
-
-
-def of_resets(resets: list[Row], differs: list[Row]) -> list[Row]:
-    found = reset_findings(pl.DataFrame(resets, RESETS), breaks(differs), "c", RESET_GAP_S, REACH_S)
-    return found.sort("from_ts").to_dicts()
 
 
 @pytest.fixture(scope="module")
@@ -274,67 +159,6 @@ def test_other_breaks_are_no_findings(found):
 def test_no_rows_give_no_findings():
     assert offset_findings(breaks([]), owned([]), "c", GAP_S, HANDOVER_S, NO_RESETS).schema == SCHEMA
     assert reset_findings(pl.DataFrame(schema=RESETS), breaks([]), "c", RESET_GAP_S, REACH_S).schema == SCHEMA
-
-
-SPANS = st.lists(
-    st.tuples(st.sampled_from("abc"), st.sampled_from([0, 0, 1]), st.integers(0, 30), st.integers(0, 12)), max_size=8
-)
-
-
-# The first client holds the queue throughout, the others one after the other.
-@example([("a", 0, 0, 100), ("b", 0, 10, 10), ("c", 0, 30, 10)], [(41, 3)], 0)
-@given(SPANS, st.lists(st.tuples(st.integers(0, 40), st.integers(0, 6)), min_size=1, max_size=6), st.integers(0, 6))
-def test_two_clients_held_the_queue(spans, moments, handover_s):
-    owners = [held("g", client, since, since + long, queue_id=queue) for client, queue, since, long in spans]
-    for to, long in moments:
-        row = broke("g", to, 7, from_ts=at(to - long))
-        near = row["from_ts"] - dt.timedelta(seconds=handover_s)
-        here = [o for o in owners if o["queue_id"] == 0 and o["from_ts"] <= row["to_ts"] and o["to_ts"] >= near]
-        (finding,) = offset_findings(breaks([row]), owned(owners), "c", 1, handover_s, NO_RESETS).to_dicts()
-        assert ("changed hands" in finding["summary"]) == (len({o["client_id"] for o in here}) > 1)
-
-
-def test_a_broker_that_was_killed_comes_back_with_older_offsets():
-    rewinds = breaks([broke("g", 50, 7, 7, cause="unknown"), broke("h", 10, 7, 7, cause="unknown")])
-    rewinds = with_explained_rewinds(rewinds, owned([]), down((46, 49)), HANDOVER_S)
-    found = offset_findings(rewinds, owned([]), "c", GAP_S, HANDOVER_S, NO_RESETS).sort("consumer_group")
-    restarted, unknown = found["summary"].to_list()
-    assert "by a restart of the broker, which had not saved its latest offsets" in restarted
-    assert "by an unknown cause" in unknown
-
-
-@pytest.mark.parametrize(("seconds", "severity"), [(40, "warning"), (90, "info")])
-def test_an_overtaken_commit_explains_its_own_queue_alone(seconds, severity):
-    rows = [broke("g", 50, 1, 1, cause="overtaken"), broke("g", seconds, 40, 40, cause="unknown", queue_id=1)]
-    known = with_explained_rewinds(breaks(rows), owned([]), down(), HANDOVER_S)
-    found = offset_findings(known, owned([]), "c", GAP_S, HANDOVER_S, NO_RESETS).filter(
-        pl.col("queue_id").ne_missing(1)
-    )
-    assert found["severity"].to_list() == [severity]
-
-
-@pytest.mark.parametrize(("other", "severity"), [("overtaken", "info"), ("handover", "info"), ("unknown", "warning")])
-def test_an_overtaken_commit_is_no_warning_alone(other, severity):
-    rows = breaks([broke("g", 50, 1, 1, cause="overtaken"), broke("g", 50, 2, 2, cause=other, queue_id=1)])
-    (found,) = offset_findings(rows, owned([]), "c", GAP_S, HANDOVER_S, NO_RESETS).to_dicts()
-    assert "two commits of a client that the broker took in the wrong order" in found["summary"]
-    assert found["severity"] == severity
-
-
-@pytest.mark.parametrize(
-    ("outages", "owners", "words", "severity"),
-    [
-        (down(), [], "by an unknown cause", "warning"),
-        (down(), [held("g", "a", 0, 48), held("g", "b", 48, 90)], "between which queues changed hands", "info"),
-        (down((46, 49)), [held("g", "a", 0, 48), held("g", "b", 48, 90)], "by a restart of the broker", "warning"),
-    ],
-)
-def test_without_recorded_commits_owners_show_a_handover(outages, owners, words, severity):
-    rewind = breaks([broke("g", 50, 1, 1, cause="unknown")])
-    rewind = with_explained_rewinds(rewind, owned(owners), outages, HANDOVER_S)
-    (found,) = offset_findings(rewind, owned(owners), "c", GAP_S, HANDOVER_S, NO_RESETS).to_dicts()
-    assert words in found["summary"]
-    assert found["severity"] == severity
 
 
 @pytest.mark.parametrize(("sent", "bound"), [([], "at least"), (pushed("g", 40), "at most")])

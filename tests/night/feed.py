@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import gzip
 import json
 import shutil
@@ -13,6 +14,12 @@ from mqreplay.decode.recording.files import RECORD_TABLES
 from night.cut import INSTANTS, jsonl_files
 
 POLLED = "consumerOffset.jsonl.gz"
+MINUTE_MS = 60_000
+
+
+def at(ms: int) -> dt.datetime:
+    """The instant of epoch milliseconds."""
+    return dt.datetime.fromtimestamp(ms / 1000, dt.UTC)
 
 
 class Feed:
