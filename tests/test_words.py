@@ -11,7 +11,7 @@ import io
 import re
 import tokenize
 from collections.abc import Iterator
-from typing import TypeGuard
+from functools import cache
 
 import pytest
 
@@ -62,6 +62,12 @@ CONVENTIONS = {
 }
 
 
+@cache
+def parsed(source: str) -> ast.Module:
+    """Return the syntax tree of a module: several tests read each module of lib."""
+    return ast.parse(source)
+
+
 def words_in(text: str) -> list[str]:
     """Return the words of a text that must not be there, also as parts of names in any spelling."""
     parted = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", ROCKETMQ.sub("", text)).replace("_", " ")
@@ -105,7 +111,7 @@ def comments_of(source: str) -> Iterator[Found]:
 
 def wrong_words(source: str) -> list[Found]:
     """Return the words that must not be there, each with its line."""
-    tree = ast.parse(source)
+    tree = parsed(source)
     texts = [*names_of(tree), *docstrings_of(tree), *comments_of(source)]
     return sorted({(line, word) for line, text in texts for word in words_in(text)})
 
@@ -141,22 +147,28 @@ def test_words_that_are_noticed(source: str, words: list[str]) -> None:
 
 def vague_names(source: str) -> set[str]:
     """Return the constants OF_X, NO_X and BY_X of a module, and its local variables found, made and taken."""
-    tree = ast.parse(source)
-    functions = [node for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))]
-    inner = {node.id for function in functions for node in ast.walk(function) if is_stored(node)}
-    stored = {node.id for node in ast.walk(tree) if is_stored(node)}
-    return {name for name in stored - ROCKETMQ_CONSTANTS if VAGUE_CONSTANT.match(name)} | (inner & VAGUE_LOCALS)
+    nodes = list(nodes_of(parsed(source)))
+    inner = {node.id for node, in_function in nodes if in_function}
+    stored = {node.id for node, _ in nodes} - ROCKETMQ_CONSTANTS
+    return {name for name in stored if VAGUE_CONSTANT.match(name)} | (inner & VAGUE_LOCALS)
 
 
-def is_stored(node: ast.AST) -> TypeGuard[ast.Name]:
-    return isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+def nodes_of(tree: ast.AST) -> Iterator[tuple[ast.Name, bool]]:
+    """Yield each name to which a module assigns, and whether a function does so."""
+    below: list[tuple[ast.AST, bool]] = [(tree, False)]
+    while below:
+        node, in_function = below.pop()
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node, in_function
+        in_function = in_function or isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+        below += [(child, in_function) for child in ast.iter_child_nodes(node)]
 
 
-def listed_names() -> Iterator[str]:
-    """Yield each file of lib with vague names, and these, as VAGUE_NAMES lists them."""
-    for path in sorted(LIB.rglob("*.py")):
-        if names := vague_names(path.read_text(encoding="utf-8")):
-            yield f"{path.relative_to(ROOT)}: {' '.join(sorted(names))}"
+@cache
+def listed_names() -> list[str]:
+    """Return each file of lib with vague names, and these, as VAGUE_NAMES lists them."""
+    names = {path: vague_names(path.read_text(encoding="utf-8")) for path in sorted(LIB.rglob("*.py"))}
+    return [f"{path.relative_to(ROOT)}: {' '.join(sorted(names))}" for path, names in names.items() if names]
 
 
 def test_vague_names_only_get_fewer() -> None:
@@ -167,7 +179,7 @@ def test_vague_names_only_get_fewer() -> None:
         path: names for path, text in now.items() if (names := set(text.split()) - set(before.get(path, "").split()))
     }
     assert not new, f"name them by a noun of the domain, such as GROUP_TABLES or missing_days: {new}"
-    assert listed == list(listed_names()), (
+    assert listed == listed_names(), (
         f"names are gone: run `python tests/test_words.py > {VAGUE_NAMES.relative_to(ROOT)}`"
     )
 
@@ -188,7 +200,7 @@ def test_vague_names_that_are_noticed(source: str, names: set[str]) -> None:
 def constants_of(source: str) -> set[str]:
     """Return the public constants that a module defines, and the names of constants under which it imports others."""
     names = set()
-    for node in ast.parse(source).body:
+    for node in parsed(source).body:
         targets = (
             node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
         )
