@@ -13,7 +13,7 @@ import polars as pl
 from mqreplay.engines.local import LocalEngine
 from mqreplay.ingest.digests import KnownDigests
 from mqreplay.ingest.listing import find_recordings
-from mqreplay.ingest.run import ingest
+from mqreplay.ingest.run import ingest_recordings
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.settings import IngestSettings
 from tests_shared import table_at
@@ -58,7 +58,9 @@ def read(warehouse: Path, *recordings: Path, settings: IngestSettings | None = N
     """Ingest the recordings as they are now."""
     digested = KnownDigests(str(warehouse)).of_recordings(find_recordings([str(folder) for folder in recordings]))
     with LocalEngine(warehouse, processes=1) as engine:
-        ingest(Warehouse(str(warehouse)), engine, digested, "c", settings or IngestSettings(), lambda _: None)
+        ingest_recordings(
+            Warehouse(str(warehouse)), engine, digested, "c", settings or IngestSettings(), lambda _: None
+        )
 
 
 def moves(warehouse: Path) -> list[tuple[Any, ...]]:

@@ -11,7 +11,7 @@ from mqreplay.engines.local import LocalEngine
 from mqreplay.ingest import pieces, snapshot_rounds, snapshots
 from mqreplay.ingest.digests import KnownDigests
 from mqreplay.ingest.listing import find_recordings
-from mqreplay.ingest.run import ingest
+from mqreplay.ingest.run import ingest_recordings
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.settings import IngestSettings
 from tests_shared import table_at
@@ -49,7 +49,7 @@ def read(recording, root):
     """The tables of a warehouse in ``root`` after the recording was ingested."""
     recordings = KnownDigests(str(root)).of_recordings(find_recordings([recording]))
     with LocalEngine(root, processes=1) as engine:
-        ingest(Warehouse(str(root)), engine, recordings, "c", IngestSettings(), lambda _: None)
+        ingest_recordings(Warehouse(str(root)), engine, recordings, "c", IngestSettings(), lambda _: None)
     return {name: table_at(root, name) for name in TABLES}
 
 

@@ -8,7 +8,7 @@ from ingest.test_cut_recording import BEGAN
 from mqreplay.engines.local import LocalEngine
 from mqreplay.ingest.digests import KnownDigests
 from mqreplay.ingest.listing import find_recordings
-from mqreplay.ingest.run import ingest
+from mqreplay.ingest.run import ingest_recordings
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.settings import IngestSettings
 from tests_shared import table_at
@@ -25,7 +25,7 @@ def write(recording: Path, moment: int, text: str) -> None:
 def rows(recording: Path, root: Path) -> list[tuple]:
     recordings = KnownDigests(str(root)).of_recordings(find_recordings([str(recording)]))
     with LocalEngine(root, processes=1) as engine:
-        ingest(Warehouse(str(root)), engine, recordings, "c", IngestSettings(), lambda _: None)
+        ingest_recordings(Warehouse(str(root)), engine, recordings, "c", IngestSettings(), lambda _: None)
     return table_at(root, TABLE).sort("ts", "delay_level").select("delay_level", "offset", "change").rows()
 
 

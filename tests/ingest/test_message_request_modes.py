@@ -9,7 +9,7 @@ from ingest.test_cut_recording import BEGAN
 from mqreplay.engines.local import LocalEngine
 from mqreplay.ingest.digests import KnownDigests
 from mqreplay.ingest.listing import find_recordings
-from mqreplay.ingest.run import ingest
+from mqreplay.ingest.run import ingest_recordings
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.settings import IngestSettings
 from tests_shared import table_at
@@ -27,7 +27,7 @@ def write(recording: Path, moment: int, modes: dict[str, dict[str, str]]) -> Non
 def rows(recording: Path, root: Path) -> list[tuple]:
     recordings = KnownDigests(str(root)).of_recordings(find_recordings([str(recording)]))
     with LocalEngine(root, processes=1) as engine:
-        ingest(Warehouse(str(root)), engine, recordings, "c", IngestSettings(), lambda _: None)
+        ingest_recordings(Warehouse(str(root)), engine, recordings, "c", IngestSettings(), lambda _: None)
     found = table_at(root, TABLE).sort("ts", "topic", "consumer_group")
     return found.select("topic", "consumer_group", "change", "mode", "pop_share_queue_num").rows()
 

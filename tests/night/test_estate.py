@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,13 +14,14 @@ import mqreplay.cli.command_line as cli
 from estate_recordings import KINDS, copied, small_recording
 from mqreplay.lake.journal import JOURNAL
 from mqreplay.lake.warehouse import Warehouse
-from mqreplay.night import nightly, nightly_run
+from mqreplay.night import estate, nightly, nightly_run
 from mqreplay.night.failures import Failure
-from mqreplay.settings import load_settings
+from mqreplay.settings import LocalSettings, load_settings
 from mqreplay.words.errors import ContractError, InputError
 from tests_shared import assert_same_tables, run, table_at
 
 CLUSTERS = ("a", "b", "c")
+IN_THIS_PROCESS = replace(load_settings(), local=LocalSettings(processes=1))
 
 
 @pytest.fixture(scope="module")
@@ -69,6 +71,61 @@ def test_a_cluster_that_fails_is_rolled_back_and_the_others_are_done(
     for step in ("ingest", "replay"):
         run(step, whole, load_settings(), quiet, recordings=given if step == "ingest" else None)
     assert_same_tables(root, whole)
+
+
+@pytest.fixture(scope="module")
+def four(recordings: Path, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """Return the recordings of so many clusters that tasks do them."""
+    folder = tmp_path_factory.mktemp("four")
+    copied(recordings / "a", folder / "d", "d")
+    return [*(str(recordings / name) for name in CLUSTERS), str(folder / "d")]
+
+
+def test_clusters_in_tasks_have_the_tables_of_clusters_one_after_the_other(
+    four: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root, whole = str(tmp_path / "w"), str(tmp_path / "whole")
+    failed: list[Failure] = []
+    with monkeypatch.context() as patch:
+        patch.setattr(nightly_run, "replay_day", fails_for("b", KeyError("x")))
+        outcomes = nightly.run("nightly", root, IN_THIS_PROCESS, quiet, recordings=four, engine="local", failed=failed)
+    assert [each.cluster for each in outcomes] == ["a", "c", "d"]
+    assert [(each.name, str(each.error)) for each in failed] == [("b", "'x'")]
+    assert "test_estate" in "".join(failed[0].error.__notes__)
+    assert set(table_at(root, "gold.judgement")["cluster"]) == {"a", "c", "d"}
+    assert set(table_at(root, "silver.pull")["cluster"]) == {"a", "b", "c", "d"}
+    # One commit has all clusters, after those that made the table and its constraint.
+    assert (Warehouse(root).version("gold.judgement"), Warehouse(root).version("silver.pull")) == (1, 2)
+    run("nightly", root, load_settings(), quiet, recordings=four)
+    with monkeypatch.context() as patch:
+        patch.setattr(estate, "FEW", 5)
+        one_by_one = run("nightly", whole, load_settings(), quiet, recordings=four)
+    assert_same_tables(root, whole)
+    before = Warehouse(root).state()
+    monkeypatch.setattr(estate, "_judge", pytest.fail)
+    again = run("nightly", root, load_settings(), quiet, recordings=four)
+    assert Warehouse(root).state() == before
+    assert [(each.cluster, each.judgements) for each in again] == [
+        (each.cluster, each.judgements) for each in one_by_one
+    ]
+
+
+def test_a_failure_of_the_machine_in_a_task_stops_the_run(
+    four: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(nightly_run, "replay_day", fails_for("c", OSError(errno.ENOSPC, "No space left on device")))
+    with pytest.raises(OSError, match="No space left"):
+        nightly.run("nightly", str(tmp_path), IN_THIS_PROCESS, quiet, recordings=four, engine="local", failed=[])
+    assert not Warehouse(str(tmp_path)).exists("silver.pull")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("engine", ["local", "spark"])
+def test_tasks_of_other_processes(engine: str, four: list[str], tmp_path: Path) -> None:
+    settings = replace(load_settings(), local=LocalSettings(processes=2))
+    nightly.run("nightly", str(tmp_path / "w"), settings, quiet, recordings=four, engine=engine)
+    run("nightly", str(tmp_path / "whole"), load_settings(), quiet, recordings=four)
+    assert_same_tables(str(tmp_path / "w"), str(tmp_path / "whole"))
 
 
 @pytest.mark.long

@@ -108,7 +108,7 @@ def stages(engine: str, recording: Path, out: Path, began: float) -> dict[str, f
 
     with warehouse_lock(str(out)) as lock, running_engine(engine, "same tables", settings, lock, progress) as running:
         mine = NightlyRun(running, Warehouse(str(out)), settings, progress)
-        (ingested,) = mine.ingest(KnownDigests(str(out)).of_recordings(found), None)
+        (ingested,) = mine.ingest(mine.of_clusters(KnownDigests(str(out)).of_recordings(found), None))
         read = time.perf_counter() - began
         whole, replay_day.Replay = replay_day.Replay, SamePart
         try:

@@ -63,7 +63,7 @@ def timed_night(recording: Path, root: str, engine: str) -> list[Pass]:
     with warehouse_lock(root) as lock, running_engine(engine, "shards", settings, lock, progress) as running:
         timing = TimingEngine(running)
         night = NightlyRun(timing, Warehouse(root), settings, progress)
-        for ingested in night.ingest(KnownDigests(root).of_recordings(found), None):
+        for ingested in night.ingest(night.of_clusters(KnownDigests(root).of_recordings(found), None)):
             night.replay(ingested.cluster)
     return timing.passes
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
@@ -13,13 +12,14 @@ import polars as pl
 
 from mqreplay.decode.recording.files import CHECKSUMS, RECORD_TABLES
 from mqreplay.engines.engine import Engine
-from mqreplay.ingest.brokers import NAMING, cluster_name, read_brokers
+from mqreplay.ingest.brokers import read_brokers
+from mqreplay.ingest.cluster_files import ClusterFiles, Progress, by_cluster
 from mqreplay.ingest.late import copies_elsewhere
 from mqreplay.ingest.ledger import BROKER_TABLE, FILE_TABLE, RECORDING_TABLES, Ledger, Ledgers, first_instant
 from mqreplay.ingest.manifest import LEDGER, NewFile, Place, known_file
 from mqreplay.ingest.opening import is_file, is_folder
 from mqreplay.ingest.planning import Work, changed_snapshots, moved_recordings, plan_files
-from mqreplay.ingest.recorded_files import RecordedFiles, is_of, together
+from mqreplay.ingest.recorded_files import RecordedFiles, is_of
 from mqreplay.ingest.retention import Retention
 from mqreplay.ingest.snapshot_rounds import ROUND_FILES, ingest_snapshots
 from mqreplay.ingest.to_silver import Run, ingest_records
@@ -31,7 +31,6 @@ from mqreplay.lake.warehouse import Warehouse
 from mqreplay.settings import IngestSettings
 from mqreplay.words.errors import InputError
 
-Progress = Callable[[str], None]
 Attempt = Callable[[str], AbstractContextManager[None]]
 WRITERS = 3  # tables written at the same time: planning and committing one leaves cores free for another
 
@@ -51,75 +50,77 @@ class Ingested:
 def ingest(
     warehouse: Warehouse,
     engine: Engine,
-    recordings: dict[str, RecordedFiles],
-    cluster: str | None,
+    journal: Journal,
+    clusters: list[ClusterFiles],
     settings: IngestSettings,
     progress: Progress,
     attempt: Attempt = lambda cluster: nullcontext(),
 ) -> list[Ingested]:
-    """Make silver equal to the recordings; read only new files. Give all recordings of a cluster together.
+    """Make silver equal to the recordings; read only new files. ``clusters`` is emptied.
 
-    ``recordings`` is emptied, to have the memory of a million files for the run. The work of each cluster is done in
-    the context that ``attempt`` returns for its name, which may suppress an error so that the others are ingested.
-    Raises ConservationError if rows were lost, and InputError if too many were refused; the accepted rows are stored.
+    The work of each cluster is done in the context that ``attempt`` returns for its name, which may suppress an error
+    so that the others are ingested. Raises ConservationError if rows were lost, and InputError if too many were
+    refused; the accepted rows are stored.
     """
-    engine.expect(sum(files.size for files in recordings.values()))
-    by_cluster: dict[str, list[RecordedFiles]] = {}
-    listed = [(name, recording) for name, recording in ResultCache(warehouse).rows(known_recordings())]
-    for folder in list(recordings):
-        files = recordings.pop(folder)
-        name = cluster or cluster_name(folder, [file for file, _ in files.of_kinds(NAMING)], listed, progress)
-        by_cluster.setdefault(name, []).append(files)
-    requested = {name: sorted({r for files in some for r in files.recordings}) for name, some in by_cluster.items()}
-    left = _left_clusters(listed, requested) if settings.forget_missing_files else {}
-    folders = {name: [*requested.get(name, []), *left.get(name, [])] for name in sorted(requested.keys() | left.keys())}
+    engine.expect(sum(each.files.size for each in clusters))
+    requested = {each.cluster: each.requested for each in clusters if each.requested}
     done: list[Ingested] = []
-    for name, some in folders.items():
-        files = together(by_cluster.pop(name, []))
+    while clusters:
+        cluster_files = clusters.pop(0)
+        with attempt(cluster_files.cluster):
+            done.append(_Ingest(warehouse, engine, journal, cluster_files, settings, progress).run())
+    for name, recordings in requested.items():
         with attempt(name):
-            done.append(_Ingest(warehouse, engine, name, some, files, listed, settings, progress).run())
-    for name in sorted(requested):
-        with attempt(name):
-            _check_refused(warehouse, name, requested[name], settings.refused_share)
+            _check_refused(warehouse, name, recordings, settings.refused_share)
     return done
 
 
-def _left_clusters(listed: Iterable[tuple[str, str]], requested: Mapping[str, list[str]]) -> dict[str, list[str]]:
-    """Return cluster -> requested recordings that belonged to it until now and belong to another cluster."""
-    now = {recording: name for name, recordings in requested.items() for recording in recordings}
-    left: dict[str, list[str]] = defaultdict(list)
-    for name, recording in listed:
-        if now.get(recording, name) != name:
-            left[name].append(recording)
-    return left
+def ingest_recordings(
+    warehouse: Warehouse,
+    engine: Engine,
+    recordings: dict[str, RecordedFiles],
+    cluster: str | None,
+    settings: IngestSettings,
+    progress: Progress,
+) -> list[Ingested]:
+    """As ``ingest``, for recordings of any clusters, or of the one that is named."""
+    clusters = by_cluster(warehouse, recordings, cluster, settings, progress)
+    return ingest(warehouse, engine, Journal(warehouse, engine.cancel), clusters, settings, progress)
+
+
+def has_new_files(
+    warehouse: Warehouse, engine: Engine, journal: Journal, cluster_files: ClusterFiles, settings: IngestSettings
+) -> bool:
+    """Return whether ``ingest`` would change the cluster's rows."""
+    _, moved, work = _Ingest(warehouse, engine, journal, cluster_files, settings, lambda _: None).plan()
+    return bool(moved) or not work.nothing_new
 
 
 class _Ingest:
-    """One run for one cluster; ``folders`` are its recordings, ``listed`` the (cluster, recording) of the ledger."""
+    """One run for one cluster."""
 
     def __init__(
         self,
         warehouse: Warehouse,
         engine: Engine,
-        cluster: str,
-        folders: list[str],
-        files: RecordedFiles,
-        listed: list[tuple[str, str]],
+        journal: Journal,
+        cluster_files: ClusterFiles,
         settings: IngestSettings,
         progress: Progress,
     ) -> None:
-        self.warehouse, self.engine, self.cluster = warehouse, engine, cluster
-        self.retention = Retention(warehouse, cluster)
-        self.folders, self.files = folders, RecordedFiles(self.retention.of_kept_days(files.rows))
+        self.warehouse, self.engine, self.journal, self.cluster = warehouse, engine, journal, cluster_files.cluster
+        self.retention = Retention(warehouse, cluster_files.cluster)
+        self.folders, self.files = (
+            cluster_files.folders,
+            RecordedFiles(self.retention.of_kept_days(cluster_files.files.rows)),
+        )
         self.settings, self.progress = settings, progress
-        others = {recording for name, recording in listed if name == cluster} - set(folders)
-        self.others = sorted(others)
-        known = {recording for name, recording in listed if name == cluster}
-        is_new = any(folder not in known for folder in folders)
-        self.vanished = sorted(folder for folder in others if not is_folder(folder)) if is_new else []
+        self.others = sorted(cluster_files.known - {*cluster_files.folders})
+        is_new = any(folder not in cluster_files.known for folder in cluster_files.folders)
+        self.vanished = [folder for folder in self.others if not is_folder(folder)] if is_new else []
 
-    def run(self) -> Ingested:
-        """Plan, and carry out the plan in one transaction."""
+    def plan(self) -> tuple[pl.DataFrame, dict[str, str], Work]:
+        """Return the rows of the ledger, the recordings that were moved, and what is to do. Nothing is written."""
         known = self._known()
         moved = moved_recordings(self.files, known, self.folders, self.vanished)
         if moved:
@@ -131,6 +132,11 @@ class _Ingest:
             forget=self.settings.forget_missing_files,
             is_there=lambda k: is_file(k.file.full_path),
         )
+        return known, moved, work
+
+    def run(self) -> Ingested:
+        """Plan, and carry out the plan in one transaction."""
+        known, moved, work = self.plan()
         if self.settings.follow_links:
             work.new = [replace(n, file=replace(n.file, follow_links=True)) for n in work.new]
             work.snapshots = RecordedFiles(work.snapshots.rows.with_columns(follow_links=pl.lit(True)))
@@ -139,9 +145,8 @@ class _Ingest:
             return Ingested(self.cluster, self.folders, work.seen, 0, 0, 0)
         self.files = RecordedFiles(self.files.rows.filter(is_of(["brokers"])))  # the plan has all others
         self.progress(f"{self.cluster}: {_plan_text(work, moved)}")
-        journal = Journal(self.warehouse, self.engine.cancel)
-        with journal.transaction(f"ingest of {self.cluster}"):
-            return self._do(journal, known, moved, work)
+        with self.journal.transaction(f"ingest of {self.cluster}"):
+            return self._do(known, moved, work)
 
     def _known(self) -> pl.DataFrame:
         asked = known_files(self.cluster, [*self.folders, *self.vanished])
@@ -155,7 +160,7 @@ class _Ingest:
             return LEDGER.to_frame()
         return copies_elsewhere(self.warehouse, self.cluster, others, changed)
 
-    def _do(self, journal: Journal, known: pl.DataFrame, moved: Mapping[str, str], work: Work) -> Ingested:
+    def _do(self, known: pl.DataFrame, moved: Mapping[str, str], work: Work) -> Ingested:
         warehouse, cluster = self.warehouse, self.cluster
         if moved:
             _rename_recordings(warehouse, cluster, moved)
@@ -178,7 +183,7 @@ class _Ingest:
             run = Run(
                 warehouse,
                 decoders,
-                journal,
+                self.journal,
                 cluster,
                 self.settings,
                 [*map(known_file, records)],
@@ -235,15 +240,6 @@ def _rename_recordings(warehouse: Warehouse, cluster: str, moved: Mapping[str, s
         if warehouse.exists(table):
             rows = warehouse.read(table, replaced).with_columns(pl.col("recording").replace(moved))
             warehouse.replace_rows(table, rows.collect(), replaced)
-
-
-def known_recordings() -> CachedQuery:
-    """Return the (cluster, recording) pairs of bronze.source_file."""
-
-    def read(warehouse: Warehouse) -> list[tuple[str, str]]:
-        return warehouse.read(FILE_TABLE).select("cluster", "recording").unique().collect().rows()
-
-    return CachedQuery("recordings", read)
 
 
 def known_files(cluster: str, recordings: Iterable[str]) -> CachedQuery:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 
 BATCH_ROWS = 50_000  # rows in memory of a file that is rewritten
 COMMITS = 10  # attempts of a commit while others commit versions
+Changes = tuple[Sequence[WrittenFile], pl.DataFrame]  # added files, and removed ones (Snapshot.files)
 
 
 class Warehouse(CheckedTables):
@@ -164,13 +165,28 @@ class Warehouse(CheckedTables):
 
         The table is created if it does not exist. Raises ContractError if it is of an incompatible version.
         """
+
+        def changes() -> Changes:
+            gone, kept = self._replaced(name, replaced)
+            return [*files, *kept], gone
+
+        self._commit(name, changes)
+
+    def exchange_files(self, name: str, added: Sequence[WrittenFile], removed: Collection[str]) -> None:
+        """Add written files to the table, and remove those with the paths ``removed``, in one commit.
+
+        Raises as commit_files.
+        """
+        self._commit(name, lambda: (added, self.snapshot(name).files.filter(pl.col("path").is_in(list(removed)))))
+
+    def _commit(self, name: str, changes: Callable[[], Changes]) -> None:
         place = self.location(name)
         for _ in range(COMMITS):
             try:
                 table = self._current(name)
-                gone, kept = self._replaced(name, replaced)
-                if files or len(gone):
-                    commit_files(place, table, [*files, *kept], gone)
+                added, gone = changes()
+                if added or len(gone):
+                    commit_files(place, table, added, gone)
                 self._changed.add(name)
                 return
             except CommitConflict:

@@ -18,6 +18,7 @@ from mqreplay.lake.storage import use_settings
 from mqreplay.lake.table_versions import DamagedTable
 from mqreplay.lake.ticker import Ticker
 from mqreplay.night.catalog import Catalog, opened_warehouse
+from mqreplay.night.estate import judge_small, parted, reports
 from mqreplay.night.failures import Failure, Failures
 from mqreplay.night.nightly_run import NightlyRun, Progress
 from mqreplay.night.recordings import begun_listings, finished_listings
@@ -94,11 +95,15 @@ def run(
         night = NightlyRun(running, opened_warehouse(root, running, catalog), settings, progress, failures)
         night.journal.recover(progress)
         is_afresh = remove_damaged(night, judges=NightlyRun.replay in command.of_cluster)
+        judged: set[str] = set()
         if command.ingests:
             with Ticker(progress, lambda _: f"listing and comparing files: {running.progress()}"):
                 found = KnownDigests(root, running).of_recordings(finished_listings(listings, running, failures))
-            ingested = night.ingest(found, cluster)
-            clusters = [done.cluster for done in ingested if done.files]
+            small, others = parted(night, night.of_clusters(found, cluster))
+            ingested = judge_small(night, small, command.of_cluster)
+            judged = {done.cluster for done in ingested}
+            ingested += night.ingest(others)
+            clusters = sorted(done.cluster for done in ingested if done.files)
         else:
             clusters = night.clusters(cluster)
         if is_afresh:
@@ -106,17 +111,19 @@ def run(
         if command.changes_days:
             night.forget_empty_clusters()
         for each in clusters:
-            if not failures.has(each):
+            if not failures.has(each) and each not in judged:
                 with night.attempt(each):
                     for step in command.of_cluster:
                         step(night, each)
         if command.is_whole:
             night.remember([done for done in ingested if done.files])
-        outcomes = []
+        in_tasks = [each for each in clusters if command.reports and each in judged and not failures.has(each)]
+        outcomes = list(reports(night, in_tasks))
         for each in clusters:
-            if not failures.has(each):
+            if each not in in_tasks and not failures.has(each):
                 with night.attempt(each):
                     outcomes.append(night.report(each) if command.reports else night.outcome(each))
+        outcomes.sort(key=lambda outcome: outcome.cluster)
         if command.is_whole:
             night.last_runs.note(dt.datetime.now(dt.UTC), [each.cluster for each in outcomes], failures.found)
         if command.reports:

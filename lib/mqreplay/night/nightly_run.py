@@ -13,9 +13,10 @@ from mqreplay.answers.mutes import valid_mutes
 from mqreplay.answers.outcome import Outcome, kept_outcome, outcome_of
 from mqreplay.answers.page_path import file_name, page_path
 from mqreplay.engines.engine import Engine
+from mqreplay.ingest.cluster_files import ClusterFiles, by_cluster, known_recordings
 from mqreplay.ingest.offset_checkpoint import OffsetCheckpoint
 from mqreplay.ingest.recorded_files import RecordedFiles
-from mqreplay.ingest.run import Ingested, ingest, known_files, known_recordings, refused_rows
+from mqreplay.ingest.run import Ingested, has_new_files, ingest, known_files, refused_rows
 from mqreplay.lake.files import files_of, joined, write_text
 from mqreplay.lake.journal import Journal
 from mqreplay.lake.result_cache import CachedQuery, ResultCache, first_days, kept_days, write_kept
@@ -56,17 +57,18 @@ class NightlyRun:
         settings: Settings,
         progress: Progress,
         failures: Failures | None = None,
+        journal: Journal | None = None,
     ) -> None:
-        """Take the warehouse, and ``progress``, which is called with each progress line.
+        """Take the warehouse, its journal, and ``progress``, which is called with each progress line.
 
         Errors of a cluster are noted in ``failures``; without it they are raised.
         """
         self.engine, self.warehouse = engine, warehouse
-        self.journal = Journal(self.warehouse, engine.cancel)
+        self.journal = journal if journal is not None else Journal(self.warehouse, engine.cancel)
         self.settings, self.progress = settings, progress
         self.failures = failures if failures is not None else Failures(None)
         self.last_runs = LastRuns.of(self.warehouse.root)
-        self._recordings: dict[str, list[str]] = {}  # the recordings of the run by cluster
+        self.recordings: dict[str, list[str]] = {}  # of the run by cluster
 
     def attempt(self, cluster: str) -> AbstractContextManager[None]:
         """Return a context for the work on one cluster: if it fails, it is rolled back, and others can go on."""
@@ -77,19 +79,31 @@ class NightlyRun:
         self.engine.restart()
         self.journal.recover(lambda text: None)
 
-    def ingest(self, recordings: dict[str, RecordedFiles], cluster: str | None) -> list[Ingested]:
-        """Read recordings into silver."""
+    def of_clusters(self, recordings: dict[str, RecordedFiles], cluster: str | None) -> list[ClusterFiles]:
+        """Return the files of each cluster; of the one that is named."""
+        return by_cluster(self.warehouse, recordings, cluster, self.settings.ingest, self.progress)
+
+    def ingest(self, clusters: list[ClusterFiles]) -> list[Ingested]:
+        """Read the recordings of clusters into silver."""
         done = ingest(
             self.warehouse,
             self.engine,
-            recordings,
-            cluster,
+            self.journal,
+            clusters,
             self.settings.ingest,
             self.progress,
             self.attempt,
         )
-        self._recordings = {each.cluster: each.recordings for each in done if each.files}
+        self.recordings |= {each.cluster: each.recordings for each in done if each.files}
         return done
+
+    def has_work(self, cluster_files: ClusterFiles) -> bool:
+        """Return whether a night of the cluster would change a table. Nothing is written."""
+        if has_new_files(self.warehouse, self.engine, self.journal, cluster_files, self.settings.ingest):
+            return True
+        noted, found = Steps(self.warehouse, cluster_files.cluster), self.spans(cluster_files.cluster)
+        validation = Validation(self.warehouse, cluster_files.cluster, found, self.settings)
+        return bool(noted.todo("replay", self._wanted(found)) or noted.todo("validate", validation.wanted))
 
     def clusters(self, cluster: str | None) -> list[str]:
         """Return the requested cluster, or all clusters in the warehouse. Raises InputError if there is none."""
@@ -105,8 +119,7 @@ class NightlyRun:
     def replay(self, cluster: str) -> bool:
         """Replay the days that changed from silver into gold. Return whether there were any."""
         found = self.spans(cluster)
-        by_day = digests(found, self.settings.digest(), self.settings.replay.lookback_minutes)
-        wanted = {str(day): digest for day, digest in by_day.items()}
+        wanted = self._wanted(found)
         noted = Steps(self.warehouse, cluster)
         kept = first_days(self.warehouse, cluster)
         removed = str(kept.get("silver", dt.date.min))
@@ -129,6 +142,11 @@ class NightlyRun:
                 self._replay_day(cluster, day, found, is_first=is_first, afresh=not noted.any_done("replay", [day]))
                 noted.done("replay", {day: wanted[day]})
         return True
+
+    def _wanted(self, found: list[Span]) -> dict[str, str]:
+        """Return day -> digest of the inputs of its replay."""
+        by_day = digests(found, self.settings.digest(), self.settings.replay.lookback_minutes)
+        return {str(day): digest for day, digest in by_day.items()}
 
     def _possible(self, cluster: str, days: list[str], kept: Mapping[str, dt.date]) -> list[str]:
         """Return those of the days whose rows, and those of the lookback before them, are still kept."""
@@ -241,7 +259,7 @@ class NightlyRun:
 
     def _night(self, cluster: str) -> Night | None:
         reported = self.last_runs.reported.get(cluster, Reported())
-        return reported.night(self.spans(cluster), self._recordings.get(cluster))
+        return reported.night(self.spans(cluster), self.recordings.get(cluster))
 
     def figures(self, outcome: Outcome) -> list[Sample]:
         """Return the figures of a cluster for Prometheus; none without a recorded time."""

@@ -22,7 +22,7 @@ from mqreplay.engines.rows import file_rows
 from mqreplay.ingest.brokers import NAMING, cluster_name, is_named
 from mqreplay.ingest.recorded_files import RecordedFiles
 from mqreplay.ingest.recording import RECORDER_KINDS, Digested, RecordedFile
-from mqreplay.ingest.run import ingest
+from mqreplay.ingest.run import ingest_recordings
 from mqreplay.lake.row_filter import RowFilter
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.moment.instant import WATCH, Recorded
@@ -146,7 +146,7 @@ class LiveWindow:
     def _ingest(self, new: Mapping[str, list[Digested]]) -> None:
         # A round gives only its new files: the rows of earlier ones stay.
         kept = dataclasses.replace(self._settings.ingest, forget_missing_files=False)
-        by_cluster: dict[str, dict[str, RecordedFiles]] = defaultdict(dict)
+        named: dict[str, dict[str, RecordedFiles]] = defaultdict(dict)
         for folder, files in new.items():
             # A later round may have no file that names the cluster.
             if folder not in self._names:
@@ -154,9 +154,9 @@ class LiveWindow:
                 self._names[folder] = self._cluster or cluster_name(folder, naming, [], self._say)
                 if self._cluster is None and not is_named(naming):
                     self._guessed.add(folder)
-            by_cluster[self._names[folder]][folder] = RecordedFiles.of(files)
-        for name, some in by_cluster.items():
-            ingest(self._warehouse, self._engine, some, name, kept, lambda _: None)
+            named[self._names[folder]][folder] = RecordedFiles.of(files)
+        for name, some in named.items():
+            ingest_recordings(self._warehouse, self._engine, some, name, kept, lambda _: None)
             self._clusters.add(name)
 
     def _judged(self, cluster: str, stopped: GroupTopics) -> Judged | None:

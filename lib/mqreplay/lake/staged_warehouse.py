@@ -1,0 +1,117 @@
+"""A warehouse whose commits wait: a task sees them, and the driver makes them, of many tasks one for each table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from mqreplay.lake.journal import Journal
+from mqreplay.lake.row_filter import RowFilter
+from mqreplay.lake.table_files import Snapshot
+from mqreplay.lake.table_writer import WrittenFile
+from mqreplay.lake.warehouse import Warehouse, table_file
+
+FILE_SCHEMA = pl.Schema(
+    {
+        "path": pl.String(),
+        "size_bytes": pl.Int64(),
+        "num_records": pl.Int64(),
+        "cluster": pl.String(),
+        "day": pl.Date(),
+    }
+)
+
+
+@dataclass(frozen=True)
+class Staged:
+    """What a commit would do to one table: files that it adds, and paths of those that it removes."""
+
+    added: tuple[WrittenFile, ...] = ()
+    removed: frozenset[str] = frozenset()
+
+
+class StagedWarehouse(Warehouse):
+    """Use it for one cluster, whose partitions nobody else changes meanwhile. ``staged`` are the changes by table."""
+
+    def __init__(self, root: str) -> None:
+        """Take the folder ``root``, as Warehouse."""
+        super().__init__(root)
+        self.staged: dict[str, Staged] = {}
+        self._commits = 0
+
+    def exists(self, name: str) -> bool:
+        """As Warehouse.exists."""
+        return name in self.staged or super().exists(name)
+
+    def snapshot(self, name: str) -> Snapshot:
+        """As Warehouse.snapshot, after the commits that wait."""
+        before = super().snapshot(name) if super().exists(name) else Snapshot(-1, FILE_SCHEMA.to_frame(), ())
+        if (staged := self.staged.get(name)) is None:
+            return before
+        kept = before.files.filter(~pl.col("path").is_in(staged.removed))
+        added = pl.DataFrame([_listed(self.location(name), file) for file in staged.added], FILE_SCHEMA, orient="row")
+        return Snapshot(before.version, pl.concat([kept.cast(FILE_SCHEMA), added]).sort("path"), before.fields)
+
+    def commit_files(self, name: str, files: Sequence[WrittenFile], replaced: RowFilter | None) -> None:
+        """As Warehouse.commit_files. A file that another of these commits has added is forgotten."""
+        gone, others = self._replaced(name, replaced)
+        before, paths = self.staged.get(name, Staged()), set(gone["path"])
+        kept = tuple(file for file in before.added if file.path not in paths)
+        removed = before.removed | (paths - {file.path for file in before.added})
+        self.staged[name] = Staged((*kept, *files, *others), removed)
+        self._commits += 1
+
+    def state(self) -> str:
+        """As Warehouse.state. Only without changes it is a state that others know."""
+        return f"{super().state()} {self._commits}" if self._commits else super().state()
+
+    def note_versions(self, names: Iterable[str] = ()) -> None:
+        """Do nothing: there are no new versions."""
+
+
+class StagedJournal(Journal):
+    """The journal of a StagedWarehouse: a transaction that fails leaves its changes as they were before."""
+
+    def __init__(self, warehouse: StagedWarehouse) -> None:
+        super().__init__(warehouse)
+        self._staged = warehouse
+
+    @contextmanager
+    def transaction(self, name: str) -> Iterator[None]:
+        """As Journal.transaction."""
+        before = dict(self._staged.staged)
+        try:
+            yield
+        except BaseException:
+            self._staged.staged = before
+            raise
+
+    def savepoint(self, tables: Iterable[str]) -> None:
+        """Do nothing: what a task does counts as a whole."""
+
+    def recover(self, say: Callable[[str], None]) -> None:
+        """Do nothing: no commit was made."""
+
+
+def commit_staged(warehouse: Warehouse, tasks: Iterable[dict[str, Staged]]) -> list[Callable[[], None]]:
+    """Return a call for each table that tasks of different clusters changed, which commits their changes as one."""
+    by_table: dict[str, list[Staged]] = {}
+    for staged in tasks:
+        for name, changes in staged.items():
+            by_table.setdefault(name, []).append(changes)
+
+    def call(name: str, changes: list[Staged]) -> Callable[[], None]:
+        added = [file for each in changes for file in each.added]
+        removed = {path for each in changes for path in each.removed}
+        return lambda: warehouse.exchange_files(name, added, removed)
+
+    return [call(name, changes) for name, changes in sorted(by_table.items())]
+
+
+def _listed(folder: str, file: WrittenFile) -> tuple[Any, ...]:
+    _, cluster, day, rows = table_file(folder, file)
+    return file.path, file.bytes, rows, cluster, day
