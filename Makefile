@@ -122,7 +122,7 @@ lint: setup-dev ## Style, types, and the arrows of the design
 
 test: machine setup-dev browser compiler prometheus lint ## All tests that CI runs, and how much of core and decode the pure ones cover
 	@$(BIN)/python -m pytest -q -m alone $$(grep -rl --include='test_*.py' mark.alone tests)
-	@$(BIN)/python -m pytest -m "not long and not alone" -n 2 --dist loadfile --no-loadscope-reorder $(COVERED)
+	@$(BIN)/python -m pytest -m "not long and not alone" -n 3 --dist loadfile --no-loadscope-reorder $(COVERED)
 
 coverage: setup-dev ## The pure tests, and how much of core and decode they cover, with a floor
 	@$(BIN)/python -m pytest -q -m "not long and not alone" -n 2 $(COVERED) $(PURE)

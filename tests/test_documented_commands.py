@@ -32,6 +32,8 @@ PAGES = (
     "docs/metrics.md",
     "docs/troubleshooting.md",
 )
+# Long: their commands are those of other pages, or tell a long story.
+LONG_PAGES = ("README.zh.md", "docs/tutorial.md", "docs/metrics.md")
 # Commands that need more than this machine has, and the tests that run them.
 ELSEWHERE = {
     r'mqreplay record "10\.': "tests/cluster/test_record.py",
@@ -99,7 +101,14 @@ def shown_answers(page: str) -> dict[str, list[str]]:
     }
 
 
-@pytest.mark.parametrize(("page", "command"), [(page, each) for page in PAGES for each in commands(page)])
+@pytest.mark.parametrize(
+    ("page", "command"),
+    [
+        pytest.param(page, each, marks=[pytest.mark.long] if page in LONG_PAGES else [])
+        for page in PAGES
+        for each in commands(page)
+    ],
+)
 def test_command_runs(page: str, command: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "100")
     monkeypatch.setenv("NO_COLOR", "1")
@@ -122,6 +131,7 @@ def test_command_runs(page: str, command: str, folder: Path, monkeypatch: pytest
         assert json.loads(done.stdout)["clusters"][0]["findings"]
 
 
+@pytest.mark.long
 def test_a_night_is_shared_as_the_page_says(folder: Path) -> None:
     """The page names a recording of the reader's own; here it is one of the sample."""
     text = (ROOT / "docs" / "recording.md").read_text(encoding="utf-8")

@@ -148,6 +148,7 @@ def test_pyspark_in_a_running_session(folder: Path, spark, monkeypatch) -> None:
     assert {path.name for path in folder.iterdir()} == GIVEN
 
 
+@pytest.mark.long
 def test_a_stream_follows_the_findings(spark, tmp_path: Path) -> None:
     """Three nights, the second one judged again: the copy has each finding once, and as it was judged last."""
     (code,) = examples("Streams", "python")

@@ -73,6 +73,7 @@ def test_a_child_that_is_killed_is_one_line(root: str) -> None:
     assert (run.returncode, err) == (2, f"mqreplay: {TOO_LARGE} (its process was ended by SIGABRT)\n")
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize(("number", "status"), [(2, 130), (15, 143)])
 def test_a_signal_ends_the_child(root: str, number: int, status: int) -> None:
     run = sql(root, ENDLESS)
@@ -85,6 +86,7 @@ def test_a_signal_ends_the_child(root: str, number: int, status: int) -> None:
     assert not Path(f"/proc/{found[0]}").exists()
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize(
     ("query", "message"),
     [

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from mqreplay.bind import functions
 
 
+@pytest.mark.first_case
 def test_can_be_batch(ask: Any, face: str) -> None:
     cases = [
         ((8, 800, 100, True), ask.value(True)),

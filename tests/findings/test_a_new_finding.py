@@ -36,6 +36,7 @@ def heartbeats() -> str:
     return "".join(json.dumps(line) + "\n" for line in lines)
 
 
+@pytest.mark.long
 def test_a_night_reports_the_finding_of_a_package(site: Path, tmp_path: Path) -> None:
     recording, warehouse = tmp_path / "recording", tmp_path / "warehouse"
     recording.mkdir()

@@ -254,6 +254,7 @@ print(written.rows, most() - before)
 )
 
 
+@pytest.mark.long
 def test_good_lines_of_15_mib_fit_into_400_mb_while_they_are_written(tmp_path):
     line = GOOD[:-2] + b',"expression":"' + b"x" * (15 << 20) + b'"}\n'
     (tmp_path / "large.jsonl.gz").write_bytes(gzip.compress(line) * 40)

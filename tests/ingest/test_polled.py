@@ -214,6 +214,7 @@ def test_copies_near_a_poll_are_superseded_and_others_are_read(tmp_path: Path) -
     assert not refused(tmp_path / "w")
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("at", [-90, -30, 7, 70, 400, 800, 2_030])
 def test_a_copy_that_comes_late_is_as_if_it_had_come_in_time(tmp_path: Path, at: int) -> None:
     far = START + 2_000 * S

@@ -86,6 +86,7 @@ def test_days_are_replaced_in_one_commit(named: CatalogWarehouse, rows) -> None:
     assert named.version(TABLE) == before + 2
 
 
+@pytest.mark.long
 def test_rows_are_replaced_with_the_other_rows_of_their_partitions(named: CatalogWarehouse, rows) -> None:
     named.replace_rows(TABLE, rows({"id": 1}, {"id": 2}, {"id": 3, "day": SECOND}, {"id": 4, "cluster": "z"}), None)
     before = named.version(TABLE)
@@ -138,6 +139,7 @@ def test_a_warehouse_by_path_takes_a_dataframe(warehouse: Warehouse, spark, rows
     assert sorted(row.id for row in warehouse.spark_table(spark, TABLE).select("id").collect()) == [1, 3]
 
 
+@pytest.mark.long
 def test_an_interrupted_run_is_rolled_back(named: CatalogWarehouse, rows) -> None:
     def interrupt(change: Callable[[], None]) -> None:
         with suppress(KeyboardInterrupt), Journal(named).transaction("test"):
@@ -156,6 +158,7 @@ def test_an_interrupted_run_is_rolled_back(named: CatalogWarehouse, rows) -> Non
     assert ids(named) == [(CLUSTER, 2, FIRST), (CLUSTER, 4, FIRST)]
 
 
+@pytest.mark.long
 def test_a_table_of_an_older_version_gets_its_columns_and_constraints(
     named: CatalogWarehouse, spark, rows, contracts
 ) -> None:
@@ -197,6 +200,7 @@ def test_a_name_of_another_thing_is_one_line(named: CatalogWarehouse, spark, row
     assert "\n" not in str(raised.value)
 
 
+@pytest.mark.long
 def test_files_of_days_are_copied_once(named: CatalogWarehouse, rows, contracts) -> None:
     named.replace_rows(TABLE, rows({"id": 1}, {"id": 2, "day": SECOND}, {"id": 3, "cluster": "z"}), None)
     both = named.files(TABLE, RowFilter(CLUSTER, between=(FIRST, SECOND)))

@@ -37,6 +37,7 @@ def start(archive: Path, loaded: Path) -> str:
     return done.stdout
 
 
+@pytest.mark.long
 def test_java_starts_from_the_archive_of_setup(tmp_path: Path) -> None:
     archive = class_archive.archive_path()
     assert archive is not None, "`make setup` makes it"

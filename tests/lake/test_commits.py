@@ -61,6 +61,7 @@ def test_a_replacement_that_another_overtakes_is_done_again(warehouse, rows, ove
     assert len(conflicts) == 1
 
 
+@pytest.mark.long
 def test_rows_that_spark_writes_meanwhile_are_kept(spark, warehouse, rows, overtaken) -> None:
     warehouse.replace_rows(TABLE, rows({"id": 1}), None)
     rest = "day, at) VALUES ('c', 7, DATE'2026-01-02', TIMESTAMP'2026-01-02 00:00:00')"

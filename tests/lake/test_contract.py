@@ -37,6 +37,7 @@ LOGICAL = {
 }
 
 
+@pytest.mark.long
 @for_each(FILES)
 def test_shipped_file_is_of_the_standard(path: Path) -> None:
     # The models drop what they do not know; the standard's own schema does not, so a misspelt key is found here.

@@ -130,6 +130,7 @@ def test_spark_skips_files_of_other_partitions(spark, warehouse, rows) -> None:
     assert [found.id for found in one.collect()] == [2]
 
 
+@pytest.mark.long
 def test_partitions_of_any_cluster_are_read_and_extended_by_all(spark, warehouse, rows, compact) -> None:
     """Each cluster has a row of mqreplay's and one of Spark's, which is then replaced."""
     location, schema = warehouse.location(TABLE), warehouse.contracts[TABLE].arrow_schema
@@ -158,6 +159,7 @@ def test_partitions_of_any_cluster_are_read_and_extended_by_all(spark, warehouse
         assert sorted(warehouse.read(TABLE, RowFilter(cluster)).collect()["id"]) == [2, 4]
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("cluster", ["a/ b=%ü", "東京"])
 def test_partitions_of_a_cluster_that_is_not_ascii_are_read_by_all(spark, warehouse, rows, compact, cluster) -> None:
     location, mine = warehouse.location(TABLE), RowFilter(cluster)
@@ -229,6 +231,7 @@ def test_what_spark_writes_is_read_replaced_and_restored(spark, warehouse, rows,
     assert ids(warehouse) == [1, 2]
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("log_is_kept", [True, False])
 def test_checkpoints_are_read_by_spark_and_keep_partitions_and_checks(spark, warehouse, rows, log_is_kept) -> None:
     wanted = to_version(warehouse, rows, 51)
@@ -248,6 +251,7 @@ def test_checkpoints_are_read_by_spark_and_keep_partitions_and_checks(spark, war
     assert ids_of_spark(spark, warehouse) == ids(warehouse) == [99]
 
 
+@pytest.mark.long
 def test_spark_deletes_no_version_that_a_rollback_needs(spark, warehouse, rows, same_rows) -> None:
     to_version(warehouse, rows, 48)
     for path in log_of(warehouse).iterdir():
@@ -296,6 +300,7 @@ def test_a_table_without_partitions_is_refused_in_one_line(warehouse, rows) -> N
         assert "\n" not in str(error.value)
 
 
+@pytest.mark.long
 def test_rows_that_spark_marked_as_gone_are_never_read(spark, warehouse, rows, same_rows) -> None:
     warehouse.replace_rows(TABLE, rows({"id": 1}, {"id": 2}), None)
     table = table_of(warehouse)

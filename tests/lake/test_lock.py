@@ -137,6 +137,7 @@ time.sleep(float(sys.argv[2]))
 """
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("lives_s", [1, 60], ids=["ends soon", "goes on"])
 def test_java_of_a_killed_run_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lives_s: float) -> None:
     """A process with the lock that Java takes (a record lock) stands in for Java, whose driver is gone."""

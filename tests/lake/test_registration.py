@@ -22,6 +22,7 @@ def statements(root: str, catalog: str | None = None, prefix: str = "") -> list[
     return list(registration(Warehouse(root), CatalogNames(catalog, prefix)))
 
 
+@pytest.mark.long
 def test_every_table_of_the_sample_is_registered(night, spark) -> None:
     before = {row.namespace for row in spark.sql("SHOW DATABASES").collect()}
     for statement in statements(night.root, prefix="registered_"):

@@ -42,6 +42,7 @@ def test_a_client_that_goes_on_holds_its_queues_at_the_end(
     assert owners_at(night, ago(seconds + 1)).collect().height == 1
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=() if name in QUICK else (pytest.mark.long,)) for name in ARCHIVES]
 )

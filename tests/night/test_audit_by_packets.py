@@ -57,6 +57,7 @@ def test_a_capture_has_what_the_clients_of_the_night_counted(name: str) -> None:
         assert (row["lost"], row["pending"], row["skipped"], row["filtered"]) == (0, 0, 0, 0), (group, row)
 
 
+@pytest.mark.long
 def test_a_capture_alone_and_the_logs_of_the_same_minutes_agree(tmp_path: Path) -> None:
     import_captures([CAPTURE], tmp_path / "recording")
     audit = audit_of(judge_folder(tmp_path))

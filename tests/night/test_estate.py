@@ -51,6 +51,7 @@ def fails_for(cluster: str, error: Exception) -> Callable[..., None]:
     return replay
 
 
+@pytest.mark.long
 def test_a_cluster_that_fails_is_rolled_back_and_the_others_are_done(
     recordings: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

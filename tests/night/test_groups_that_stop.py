@@ -5,6 +5,8 @@ from __future__ import annotations
 import datetime as dt
 from typing import Any
 
+import pytest
+
 from mqreplay.answers.outcome import outcome_of
 from mqreplay.lake.warehouse import Warehouse
 from night.made_nights import judged_night
@@ -38,6 +40,7 @@ def test_groups_of_pop_and_grpc_that_stop():
     assert not {row["consumer_group"] for row in statuses if row["consumer_group"].startswith("CID_RMQ_SYS_")}
 
 
+@pytest.mark.long
 def test_members_that_report_no_queues_and_a_group_whose_offsets_are_with_its_clients():
     root, findings = judged("kinds550", "kinds-cluster")
     assert lags(findings).keys() == {("old", "t-b"), ("dup", "t-b"), ("lp-assign", "t-a")}

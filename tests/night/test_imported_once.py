@@ -46,6 +46,7 @@ topic=coin-struck, group=counters, timestamp=1795698587000, isForce=true
 """
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize(
     ("broker_log", "counts"),
     [

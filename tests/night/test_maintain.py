@@ -142,6 +142,7 @@ def test_a_run_of_the_same_recordings_changes_nothing(kept, nights, days, settin
     assert [line for line in said if "none new or changed" in line], said
 
 
+@pytest.mark.long
 def test_a_removed_day_stays_removed(kept, nights, days, settings, tmp_path) -> None:
     root = kept("3d")
     again = tmp_path / "again"
@@ -173,6 +174,7 @@ def test_rows_of_a_slow_clock_are_not_taken_for_old_ones(kept, nights, days, set
         maintain(str(root), settings, lambda what: None, keep="3d", engine="local")
 
 
+@pytest.mark.long
 def test_files_that_are_gone_are_not_missed(kept, nights, days, settings, tmp_path) -> None:
     """An old recording that was tidied up: what is gone is of removed days, so no row changes."""
     root = kept("3d")
@@ -222,6 +224,7 @@ def test_readers_work_on_days_whose_rows_are_gone(kept, days, settings, capsys) 
     assert json.loads(capsys.readouterr().out)["silver_kept_from"] == str(days[1])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("commits", [3, pytest.param(25, marks=pytest.mark.long)])
 def test_an_interrupted_removal_is_completed(commits, before, kept, settings, tmp_path, monkeypatch) -> None:
     root, made = tmp_path / "interrupted", []

@@ -87,6 +87,7 @@ def told(warehouse):
     return sorted(rows, key=str)
 
 
+@pytest.mark.long
 def test_one_recording_or_two_make_no_difference(over, two):
     assert told(over[0]) == told(two[0])
     for name in TABLES:

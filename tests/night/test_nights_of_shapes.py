@@ -89,6 +89,7 @@ def test_retry_topics_of_pop_belong_to_their_group(judge):
     assert done.outcome.quarantined == 0
 
 
+@pytest.mark.long
 @shape("16-3x-config-dir")
 def test_the_bak_alone_is_read(judge):
     done = judge("Cluster-1")
@@ -106,6 +107,7 @@ def test_the_bak_alone_is_read(judge):
     assert done.outcome.quarantined == 0
 
 
+@pytest.mark.long
 @shape("17-odd-offset-keys")
 def test_odd_keys_are_kept_or_counted(judge):
     done = judge("C")
@@ -124,6 +126,7 @@ def test_odd_keys_are_kept_or_counted(judge):
     assert any(word in pointed_out for word in (str(MIN_LONG), str(MAX_LONG), "negative", "below zero"))
 
 
+@pytest.mark.long
 @shape("b10-offset-odd-keys")
 def test_all_eight_queues_are_in_silver(judge):
     found = offsets(judge("C"))
@@ -140,6 +143,7 @@ def test_a_commit_shows_who_holds_the_queue(judge):
     assert commit["client_id"] == "x.x.x.x@46212#1"
 
 
+@pytest.mark.long
 @shape("24-namesrv-drill")
 def test_a_drill_is_judged(judge):
     done = judge("C")
@@ -160,6 +164,7 @@ def test_a_day_without_copies_is_not_stale(judge):
     assert by_broker == {(broker, queue): values[queue] for broker in ("broker-a", "broker-b") for queue in values}
 
 
+@pytest.mark.long
 @shape("33-broadcast-offsets")
 def test_a_broadcasting_client_past_the_end(judge):
     done = judge("C")
@@ -183,6 +188,7 @@ def test_a_file_of_zero_bytes_is_told(judge):
     assert offsets(done) == {("t_kw", "g_kw", 0): [9], ("t_kw", "g_kw", 1): [3]}
 
 
+@pytest.mark.long
 @shape("41-lost-member-broker-log")
 def test_a_member_whose_connection_closed(judge):
     """A member is lost beside one that lives, by broker.log alone."""
@@ -205,6 +211,7 @@ def test_a_reset_that_only_the_broker_tells_of(judge):
     assert "Nothing could be judged" not in done.outcome.verdict
 
 
+@pytest.mark.long
 @shape("50-reset-started-only")
 def test_a_reset_that_began(judge):
     """No client was connected: the broker writes no line of success."""
@@ -268,6 +275,7 @@ def test_offsets_past_the_end_and_below_zero(judge):
         assert row["lag"] != 0
 
 
+@pytest.mark.long
 @shape("b15-consumerprogress-negative")
 def test_one_consumer_progress_shows_offsets_past_the_end(judge):
     done = judge("C")
@@ -279,6 +287,7 @@ def test_one_consumer_progress_shows_offsets_past_the_end(judge):
     assert NO_PROBLEM not in done.outcome.verdict
 
 
+@pytest.mark.long
 @shape("b23-bom-offset-broker-accepts")
 def test_a_bom_is_no_torn_file(judge):
     done = judge("C")
@@ -288,6 +297,7 @@ def test_a_bom_is_no_torn_file(judge):
     assert done.findings("torn_snapshot") == []
 
 
+@pytest.mark.long
 @shape("b17-powershell-utf16")
 def test_copies_in_utf_16_are_read_or_were_named(imported, judge):
     """What import could not read it named; what it copied all the same nightly tells of too."""
@@ -299,6 +309,7 @@ def test_copies_in_utf_16_are_read_or_were_named(imported, judge):
     assert offsets(done) == {("t1", "g1", 0): [5 + minute for minute in (0, 1) if minute not in named]}
 
 
+@pytest.mark.long
 @shape("b20-lmq-only")
 def test_offsets_of_lmq_are_read(imported, judge):
     """Ordinary groups and LMQs of a broker with enableLmq."""

@@ -82,6 +82,7 @@ LONG = (
 )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "first_s"),
     [

@@ -55,6 +55,7 @@ def test_a_recording_that_stops_closes_nothing_and_another_watch_goes_on(tmp_pat
     assert {one.undetermined_since for one in kept if one.is_open} == {silent.recorded_until}
 
 
+@pytest.mark.long
 def test_another_start_continues_with_the_open_findings(tmp_path):
     feed = Feed(SAMPLE / "bulk-5.3.3", tmp_path / "live")
     now = feed.reach[0] + 150_000

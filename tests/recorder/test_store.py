@@ -67,6 +67,7 @@ def events(out: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in lines]
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("how", ["4.9", "5.x"])
 def test_broker_that_rewrites_all_the_time(tmp_path: Path, how: str) -> None:
     config, out = tmp_path / "store/config", tmp_path / "r"

@@ -126,6 +126,7 @@ def seeds(short: int, long: int) -> list[Any]:
     return [pytest.param(n, id=f"seed-{n}", marks=[pytest.mark.long] if n >= short else []) for n in range(long)]
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("seed", seeds(SHORT, LONG))
 def test_kernels_do_not_ask_in_what_order_lines_came(recorded: Recorded, tmp_path: Path, seed: int) -> None:
     rows = read(recorded.lines, tmp_path, random.Random(seed))
@@ -143,6 +144,7 @@ def of_some_client(recorded: Recorded, chance: random.Random) -> tuple[str, int,
     return client, by_ms, chance.randrange(said[0], said[-1])
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("seed", seeds(SHORT, LONG))
 def test_kernels_put_a_clock_right_that_is_off(recorded: Recorded, tmp_path: Path, seed: int) -> None:
     chance = random.Random(seed)
@@ -156,6 +158,7 @@ def test_kernels_put_a_clock_right_that_is_off(recorded: Recorded, tmp_path: Pat
     assert answers(queue_events(rows, recorded.changed), recorded.end_ms) == recorded.answers
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("seed", seeds(SHORT, LONG))
 def test_kernels_notice_a_clock_that_jumps(recorded: Recorded, tmp_path: Path, seed: int) -> None:
     """A clock jumps, as when it is set right or somebody sets it, at some moment of the night.

@@ -16,7 +16,7 @@ from reliability.file_faults import Operation
 from reliability.histories import Histories
 
 LEDGER = "bronze/source_file/_delta_log/"
-SHORT = 15  # images, before or after a commit or at the beginning of a table
+SHORT = 6  # images, before or after a commit or at the beginning of a table
 CHECKPOINTED = Scenario("ingest", 0, rounds=5)  # its commits make version 10 of some tables, which get a checkpoint
 # At least 500 in all. An ingest has some 1,300 operations, a night 3,200; most are writes of parts of files.
 LONG = [

@@ -189,11 +189,13 @@ def test_a_file_cut_anywhere_gives_the_lines_before_the_cut(kind: str, tmp_path:
     cut_everywhere(tmp_path, kind, written(kind, 4), SHORT // 2)
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("kind", sorted(KINDS))
 def test_a_gzipped_file_with_a_flipped_bit_gives_all_rows_or_none(kind: str, tmp_path: Path) -> None:
     assert flip_gzipped(tmp_path, kind, written(kind, 4), SHORT, 3) > 0
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("kind", sorted(KINDS))
 def test_a_flipped_bit_of_a_plain_file_reaches_no_other_line(kind: str, tmp_path: Path) -> None:
     assert flip_plain(tmp_path, kind, written(kind, 4), SHORT, 4) > 0
@@ -241,6 +243,7 @@ def moved(folder: Path, name: str, data: bytes) -> tuple[str, list[tuple[object,
     return status, entries
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("name", SNAPSHOTS)
 def test_a_snapshot_cut_anywhere_is_refused(name: str, tmp_path: Path) -> None:
     data = (SAMPLE / "bulk-5.3.3" / "snapshots" / "rmq-north-0" / "1795229400230" / name).read_bytes()

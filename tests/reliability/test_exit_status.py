@@ -280,6 +280,7 @@ def java_of(process: int) -> int:
     raise AssertionError("no Java")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("number", "java", "status", "said"),
     [
@@ -315,6 +316,7 @@ def test_a_query_of_spark_that_is_stopped(tmp_path: Path, number, java, status, 
     assert re.fullmatch(said + "\n", err), err
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize(("number", "said"), [(signal.SIGTERM, "terminated"), (signal.SIGINT, "interrupted")])
 def test_a_query_of_duckdb_that_is_stopped(tmp_path: Path, number: int, said: str) -> None:
     made_warehouse(tmp_path, {"gold.judgement": [{"decision": "x", "decisions": 1}]})

@@ -12,6 +12,7 @@ from reliability.fuzz_session import INPUTS, fuzzed
 SHORT = 500  # inputs to each target
 
 
+@pytest.mark.long
 def test_some_inputs() -> None:
     assert fuzzed("captures", SHORT) == {target.name: SHORT for target in fuzz_targets.captures()}
 

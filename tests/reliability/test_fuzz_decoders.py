@@ -9,7 +9,7 @@ import pytest
 from reliability import fuzz_targets
 from reliability.fuzz_session import INPUTS, fuzzed
 
-SHORT = 60  # inputs to each target
+SHORT = 25  # inputs to each target
 
 
 def test_some_inputs() -> None:

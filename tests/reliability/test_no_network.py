@@ -34,6 +34,7 @@ def recording(tmp_path: Path) -> Path:
     return cut(SOURCE, tmp_path / "nächtlich $(id) %s", from_ms=FIRST_MS, to_ms=FIRST_MS + 20_000, every=4, kinds=kinds)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "step", ["ingest", pytest.param("nightly", marks=pytest.mark.long), pytest.param("sql", marks=pytest.mark.long)]
 )

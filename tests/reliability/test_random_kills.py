@@ -71,6 +71,7 @@ def test_kill_in_a_night_by_spark(library: Path, histories: dict[str, Histories]
     assert not killed_night(library, histories["nightly"], tmp_path, scenario, "same", kill, after, engine="spark")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("engine", ["local", pytest.param("spark", marks=pytest.mark.long)])
 def test_a_task_writes_after_its_driver_was_killed(
     library: Path, histories: dict[str, Histories], tmp_path: Path, engine: str

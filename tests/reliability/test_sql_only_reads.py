@@ -278,6 +278,7 @@ print("confined" if confined else "free")
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("inside", ["confined", pytest.param("free", marks=pytest.mark.long)])
 def test_a_process_that_cannot_write(tmp_path, inside) -> None:
     from mqreplay.lake.confinement import _rights

@@ -26,6 +26,7 @@ FAILED = (2, 4)  # exit status
 
 
 # Once: the commit gets its name by a rename.
+@pytest.mark.long
 @pytest.mark.parametrize("count", [ON, pytest.param(ONCE, marks=pytest.mark.long)])
 def test_disk_gets_full_at_a_commit(
     library: Path, histories: dict[str, Histories], tmp_path: Path, count: int | None

@@ -111,6 +111,7 @@ def test_a_run_that_stood_still_writes_nothing_more(root: str, holder: subproces
     assert said_of_last(root)["pid"] == os.getpid()
 
 
+@pytest.mark.long
 def test_without_renewals_no_commit_is_made(root: str, monkeypatch: pytest.MonkeyPatch) -> None:
     warehouse = Warehouse(root, load_contracts())
     with warehouse_lock(root, LEASE_S):

@@ -43,6 +43,7 @@ def layers(warehouse: Warehouse) -> list[str]:
     return sorted(warehouse.read(TABLE, RowFilter("c")).collect()["layer"])
 
 
+@pytest.mark.long
 def test_a_table_in_a_store_is_compacted_and_cleaned(warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
     place = warehouse.location(TABLE)
     old = set(live_files(warehouse, TABLE))

@@ -79,6 +79,7 @@ def test_address_without_a_server(ends: Ends, s3: S3Store) -> None:
     assert line.startswith("mqreplay: hdfs://127.0.0.1:1 does not answer (Connection refused")
 
 
+@pytest.mark.long
 def test_server_that_never_answers(ends: Ends, s3: S3Store, silent: str) -> None:
     (line,) = ends(CRASHED, AWS_ENDPOINT_URL=f"http://{silent}")
     assert line.startswith(f"mqreplay: {s3.uri} does not answer (no answer in time); nothing stored")
@@ -103,6 +104,7 @@ def test_slow_store(ends: Ends, front: S3Front) -> None:
     assert ends(0, AWS_ENDPOINT_URL=front.endpoint) == []
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("how", ["refuses", "ignores"])
 def test_store_without_conditional_writes(ends: Ends, s3: S3Store, front: S3Front, how: str) -> None:
     if how == "refuses":

@@ -127,6 +127,7 @@ def wrong_clock(tmp_path_factory: pytest.TempPathFactory) -> Recorded:
     return replayed(recording, folder / "warehouse")
 
 
+@pytest.mark.long
 def test_a_wrong_clock_leaves_open_what_it_left_open_in_the_night(wrong_clock: Recorded) -> None:
     assert (judged(wrong_clock, "gold.slave_suggestion")["reason"] == SKEWED).sum() > 100
     assert assert_same(wrong_clock, predicted(wrong_clock))[1] > 100

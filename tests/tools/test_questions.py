@@ -32,6 +32,7 @@ def session(night, spark):
         own.sql(f"DROP DATABASE questions_{layer} CASCADE")
 
 
+@pytest.mark.long
 @pytest.mark.first_case
 @pytest.mark.parametrize("question", QUESTIONS, ids=lambda each: each.title)
 def test_spark_gives_the_rows_of_the_page(question: Question, session) -> None:

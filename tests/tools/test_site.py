@@ -31,6 +31,7 @@ def site(folder: Path, docs: Path = DOCS) -> Path:
     return folder / "site"
 
 
+@pytest.mark.long
 def test_search_knows_every_page(tmp_path: Path) -> None:
     made = site(tmp_path)
     found = json.loads((made / "search" / "search_index.json").read_text(encoding="utf-8"))["docs"]

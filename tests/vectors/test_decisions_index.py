@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 
+import pytest
+
 from tests_shared import ROOT
 from vectors.catalogue import functions
 from vectors.decisions import index
 from vectors.judged_by import judged_by
 
 
+@pytest.mark.long
 def test_index_has_each_function_by_its_java_class_and_each_module_by_its_table() -> None:
     found = list(functions())
     tables, classes = index(found, judged_by()).split("## Index of Java classes")

@@ -161,6 +161,7 @@ def recording_in(folder):
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
+@pytest.mark.long
 def test_the_old_name_of_the_command_makes_the_same_recording(short, tmp_path, capsys):
     path, expected = short
     assert main(["unpack", str(path), "--out", str(tmp_path)]) == 0

@@ -89,6 +89,7 @@ def test_a_pull_without_an_answer_has_its_reason_in_the_report(night: HookedNigh
     )
 
 
+@pytest.mark.long
 @pytest.mark.first_case
 def test_a_pull_that_the_clients_log_has_too_is_one(night: HookedNight, tmp_path: Path) -> None:
     """The client logs it because the broker answered with another offset: of one past the end, or a reset of 5.3.3."""
@@ -146,6 +147,7 @@ def test_rotated_files_beside_the_whole_count_each_pull_once(night: HookedNight)
     assert Counter(map(key_of, captured(*parts))) == Counter(map(key_of, captured(night.capture)))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("end", "later_us"),
     [

@@ -50,6 +50,7 @@ def test_rotated_files_are_read_as_one_log(tmp_path: Path) -> None:
     assert imported(parts)[0] == imported(whole)[0]
 
 
+@pytest.mark.long
 def test_a_log_that_begins_after_its_clients_learns_what_they_hold(tmp_path: Path) -> None:
     lines = plain(ORDERS, "client-h1", "rocketmq_client")
     start = next(place for place, line in enumerate(lines) if line.startswith("2026-11-21 02:44:30"))
@@ -67,6 +68,7 @@ def test_a_log_that_begins_after_its_clients_learns_what_they_hold(tmp_path: Pat
             assert held(record) in [queues for _, queues in changes[max(place - 1, 0) : place + 2]], (key, record["ts"])
 
 
+@pytest.mark.long
 def test_the_zone_of_the_host_is_found_in_the_lines(tmp_path: Path) -> None:
     lines = plain(ORDERS, "client-h2", "rocketmq_client")
     moved = [line.replace("2026-11-21 02:", "2026-11-20 23:", 1) for line in lines]

@@ -182,6 +182,7 @@ def test_each_client_that_unregistered_is_in_the_logs(night: str, logs: dict[str
     assert left(logs["heartbeats"], "broker_log") == seen
 
 
+@pytest.mark.long
 def test_a_killed_client_vanishes_without_unregistering() -> None:
     logs, _ = imported(SAMPLE / ORDERS / "logs" / "..")
     killed = "10.20.12.3@13793#3080932234582"

@@ -91,6 +91,7 @@ def test_an_error_of_our_own_disk_ends_the_recording(
         record(tmp_path, SimulatedCluster(masters=1, groups=1, clients=1))
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("queues", [2**31 - 1, 1024, 64])
 def test_no_number_of_queues_exceeds_the_budget(tmp_path: Path, queues: int) -> None:
     cluster = SimulatedCluster(masters=1, groups=1, clients=1, moving=0.0)

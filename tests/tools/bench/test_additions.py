@@ -52,6 +52,7 @@ def queue_of(row: dict) -> Queue:
     return row["consumer_group"], row["topic"], row["broker_name"], row["queue_id"]
 
 
+@pytest.mark.long
 def test_the_answers_count_what_is_there(records: dict, offsets: dict, answers: dict) -> None:
     for stem in ("offset_commits", "produce_log", "consume_log", "lock_requests", "server_requests"):
         assert len(records[stem]) == answers[stem] > 0, stem
