@@ -26,7 +26,7 @@ class TimingEngine:
 
     def __init__(self, engine: Engine) -> None:
         """``engine`` runs the tasks, each in a process that runs no other task at that time."""
-        self._engine = engine
+        self._engine, self._may_stay = engine, False
         self.pass_runner = functools.partial(LocalEngine.pass_runner, self)
         self.decoders = functools.partial(LocalEngine.decoders, self)
         self.progress, self.cancel, self.expect = engine.progress, engine.cancel, engine.expect
