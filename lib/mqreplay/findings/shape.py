@@ -82,6 +82,8 @@ def finding(
     the ``values`` of the finding. LASTED, whole seconds from from_ts to to_ts, need not be there. A kind without a text
     file gives ``summary`` and ``advice`` themselves, in English.
     """
+    if rows.is_empty():
+        return none()
     count = pl.col("evidence_count") if "evidence_count" in rows.columns else pl.col("evidence").list.len()
     known = [
         (pl.col(name) if name in rows.columns else pl.lit(None)).cast(of).alias(name)

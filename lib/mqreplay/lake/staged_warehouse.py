@@ -25,6 +25,8 @@ FILE_SCHEMA = pl.Schema(
     }
 )
 
+NO_TABLE = Snapshot(-1, FILE_SCHEMA.to_frame(), ())
+
 
 @dataclass(frozen=True)
 class Staged:
@@ -42,6 +44,7 @@ class StagedWarehouse(Warehouse):
         super().__init__(root)
         self.staged: dict[str, Staged] = {}
         self._commits = 0
+        self._known: dict[str, tuple[Snapshot, Staged, Snapshot]] = {}  # what the snapshot was made of, and it
 
     def exists(self, name: str) -> bool:
         """As Warehouse.exists."""
@@ -49,12 +52,13 @@ class StagedWarehouse(Warehouse):
 
     def snapshot(self, name: str) -> Snapshot:
         """As Warehouse.snapshot, after the commits that wait."""
-        before = super().snapshot(name) if super().exists(name) else Snapshot(-1, FILE_SCHEMA.to_frame(), ())
+        before = super().snapshot(name) if super().exists(name) else NO_TABLE
         if (staged := self.staged.get(name)) is None:
             return before
-        kept = before.files.filter(~pl.col("path").is_in(staged.removed))
-        added = pl.DataFrame([_listed(self.location(name), file) for file in staged.added], FILE_SCHEMA, orient="row")
-        return Snapshot(before.version, pl.concat([kept.cast(FILE_SCHEMA), added]).sort("path"), before.fields)
+        known = self._known.get(name)
+        if known is None or known[0] is not before or known[1] is not staged:
+            known = self._known[name] = before, staged, _after(before, staged, self.location(name))
+        return known[2]
 
     def commit_files(self, name: str, files: Sequence[WrittenFile], replaced: RowFilter | None) -> None:
         """As Warehouse.commit_files. A file that another of these commits has added is forgotten."""
@@ -110,6 +114,12 @@ def commit_staged(warehouse: Warehouse, tasks: Iterable[dict[str, Staged]]) -> l
         return lambda: warehouse.exchange_files(name, added, removed)
 
     return [call(name, changes) for name, changes in sorted(by_table.items())]
+
+
+def _after(before: Snapshot, staged: Staged, folder: str) -> Snapshot:
+    kept = before.files.filter(~pl.col("path").is_in(staged.removed)).cast(FILE_SCHEMA)
+    added = pl.DataFrame([_listed(folder, file) for file in staged.added], FILE_SCHEMA, orient="row")
+    return Snapshot(before.version, pl.concat([kept, added]).sort("path"), before.fields)
 
 
 def _listed(folder: str, file: WrittenFile) -> tuple[Any, ...]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import datetime as dt
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 from mqreplay import __version__
@@ -53,13 +53,11 @@ class Validation:
         ``say`` is called with progress lines.
         """
         asked = [name for scope in todo for name in self._names(dated=scope != UNDATED)]
-        mine = RowFilter(self.cluster)
-        sizes = {name: self.warehouse.file_bytes(name, mine) for name in set(asked)}
+        size_of = cache(lambda name: self.warehouse.file_bytes(name, RowFilter(self.cluster)))
         done: list[str] = []
-        whole = sum(map(sizes.__getitem__, asked))
 
         def line(seconds: float) -> str:
-            return f"{self.cluster}: validated {pace(sum(map(sizes.__getitem__, done)), whole, seconds)}"
+            return f"{self.cluster}: validated {pace(sum(map(size_of, done)), sum(map(size_of, asked)), seconds)}"
 
         with Ticker(say, line):
             return self._run(todo, results_dir, done.append)

@@ -94,9 +94,9 @@ def json_text(value: Any, indent: int | None = None, default: Callable[[Any], An
     {"a": "\u001b\u009b\u202eé\n"}
     """
     text = json.dumps(value, ensure_ascii=False, indent=indent, default=default)
-    if text.isprintable():
-        return text
     # Within a string JSON has no line feed, so each one is a line break of the indented form.
+    if text.replace("\n", "").isprintable():
+        return text
     return "".join(
         c if c.isprintable() or c == "\n" else json.dumps(c)[1:-1] if c != "\x7f" else "\\u007f" for c in text
     )
