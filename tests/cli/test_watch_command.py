@@ -16,7 +16,7 @@ import pytest
 
 from mqreplay.cli.command_line import main
 from mqreplay.cli.watch_command import Printer, print_json
-from mqreplay.findings.opened import CLOSED_EVENT, OPENED_EVENT, Change, OpenFinding
+from mqreplay.findings.opened import CLOSED_EVENT, ENDED_EVENT, OPENED_EVENT, Change, OpenFinding
 from mqreplay.language.language import ENGLISH, language
 from mqreplay.notices.watch import ClusterRound, RoundDone
 from night.feed import Feed
@@ -89,6 +89,20 @@ def test_each_change_and_each_round_is_one_line(monkeypatch: pytest.MonkeyPatch)
         "Group billing stands still.",
         "2026-11-21 02:42:37  round 3: 9,411 lines read in 1.4 s; prod: 1 finding open, recording 3 s behind",
     ]
+
+
+def test_what_was_over_before_watch_found_it_is_one_line_with_its_time(monkeypatch: pytest.MonkeyPatch, capsys) -> None:
+    over = replace(STUCK, last_seen_ts=NOW + dt.timedelta(seconds=88), closed_ts=NOW, closed_reason="no evidence")
+    one = replace(DONE, changes=[Change(ENDED_EVENT, over)], open_findings=0)
+    first, _ = text_of(RoundDone(1, NOW, 1, 1, 0.1, [one]), monkeypatch)
+    assert "  already ended    warning  01234567  " in first
+    assert first.endswith("Group billing stands still. (2026-11-21 02:42:37 to 02:44:05 UTC)")
+    chinese, _ = text_of(RoundDone(1, NOW, 1, 1, 0.1, [one]), monkeypatch, "zh")
+    assert "发现时已结束" in chinese
+    monkeypatch.undo()
+    print_json(RoundDone(1, NOW, 1, 1, 0.1, [one]))
+    printed = json.loads(capsys.readouterr().out.splitlines()[0])
+    assert (printed["event"], printed["closed_reason"], printed["known_issues"]) == ("already ended", "no evidence", [])
 
 
 def test_rounds_are_in_the_language_of_the_reports(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 
-from mqreplay.findings.opened import CHANGED_EVENT, CLOSED_EVENT, OPENED_EVENT, Round, follow
+from mqreplay.findings.opened import CHANGED_EVENT, CLOSED_EVENT, ENDED_EVENT, OPENED_EVENT, Round, follow
 from mqreplay.findings.shape import PLACE
 
 START = dt.datetime(2026, 11, 21, 12, tzinfo=dt.UTC)
@@ -65,8 +65,20 @@ def test_what_is_found_late_does_not_close_soon_after():
         state, changes = follow(state, lost, now(second), LIMITS)
         assert changes == [], second
     assert seen(follow(state, lost, now(221), LIMITS)[1]) == [(CLOSED_EVENT, "stuck_queue", 1)]
-    both = [(OPENED_EVENT, "stuck_queue", 1), (CLOSED_EVENT, "stuck_queue", 1)]
-    assert seen(follow([], lost, now(122), LIMITS)[1]) == both, "it was over before"
+
+
+def test_what_was_over_before_it_was_found_is_one_change():
+    lost = [row(0, 1, queue_id=1)]
+    state, changes = follow([], lost, now(122), LIMITS)
+    assert seen(changes) == [(ENDED_EVENT, "stuck_queue", 1)]
+    assert [(one.closed_ts, one.closed_reason) for one in state] == [(at(122), "no evidence of it for 120 s")]
+    assert follow(state, lost, now(182), LIMITS) == (state, []), "a later round finds it again"
+    # Another start of watch knows it as open, so its end is told.
+    known, _ = follow([], lost, now(60), LIMITS)
+    assert seen(follow(known, lost, now(182), LIMITS)[1]) == [(CLOSED_EVENT, "stuck_queue", 1)]
+    # It went on after it was closed, and is over again.
+    state, changes = follow(state, [row(0, 130, queue_id=1)], now(260), LIMITS)
+    assert seen(changes) == [(ENDED_EVENT, "stuck_queue", 1)]
 
 
 def test_what_happens_again_later_is_another_finding():

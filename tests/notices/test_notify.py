@@ -17,7 +17,7 @@ from mqreplay.answers.alert import Alert
 from mqreplay.answers.open_findings import write_findings
 from mqreplay.cli.command_line import main
 from mqreplay.cli.notify import Notifier
-from mqreplay.findings.opened import Change, OpenFinding
+from mqreplay.findings.opened import ENDED_EVENT, Change, OpenFinding
 from mqreplay.findings.shape import PLACE
 from mqreplay.lake.row_filter import RowFilter
 from mqreplay.lake.warehouse import Warehouse
@@ -237,6 +237,32 @@ def test_a_round_of_watch_sends_what_opens_and_what_closes(root):
     write_findings(warehouse, "c", [])
     sentence = f"group billing stands still {{}} {now:%H:%M:%S} (c)"
     assert words == [f"warning: {sentence.format('from')}", f"warning, closed: {sentence.format('at')}"]
+
+
+def test_what_was_over_before_watch_found_it_is_one_message(tmp_path):
+    now = dt.datetime(2026, 11, 21, 2, 42, tzinfo=dt.UTC)
+    row = ("0123456789abcdef", "stuck_queue", "warning", "billing", "orders", "broker-a", None, 0, None)
+    times = (
+        now - dt.timedelta(minutes=9),
+        now,
+        now - dt.timedelta(minutes=5),
+        now,
+        "no evidence of it for 120 s",
+        None,
+    )
+    over = OpenFinding(*row, *times, 1.0, "Group billing stands still.", "Look.", None, [], 3)
+    root = str(tmp_path / "w")
+    write_findings(Warehouse(root), "c", [over])
+    with hook() as server:
+        notifier = Notifier(
+            argparse.Namespace(notify=[f"json://{server.address}/"], warehouse=root, catalog=None), Settings()
+        )
+        for number in (1, 2):  # the second round finds it again
+            one = ClusterRound("c", [Change(ENDED_EVENT, over)], 0, now, 3.2, is_silent=False)
+            notifier.of_round(RoundDone(number, now, 1, 1, 0.1, [one], []))
+    ((_, body),) = server.got
+    assert body["title"] == "warning: group billing stands still from 02:33:00 (c)"
+    assert "02:33:00 to 2026-11-21 02:37:00 UTC; ended 5 min ago" in body["message"]
 
 
 def test_a_finding_of_watch_alone_is_acknowledged(tmp_path, capsys):

@@ -12,7 +12,7 @@ import pytest
 from mqreplay.answers.open_findings import read_findings
 from mqreplay.engines.local import LocalEngine
 from mqreplay.findings.every import KINDS
-from mqreplay.findings.opened import OPENED_EVENT
+from mqreplay.findings.opened import FIRST_EVENTS
 from mqreplay.findings.shape import PLACE
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.notices.watch import Watch
@@ -100,7 +100,7 @@ def test_watch_opens_the_findings_of_the_night_and_no_other(tmp_path, name, firs
         for done in rounds
         for one in done.clusters
         for change in one.changes
-        if change.what == OPENED_EVENT
+        if change.what in FIRST_EVENTS
     ]
     for step in ("ingest", "replay"):
         run(step, str(tmp_path / "whole"), settings, lambda text: None, recordings=[str(source)], cluster="c")

@@ -11,7 +11,7 @@ from typing import Any
 from rich.text import Text
 
 from mqreplay.cli.notify import Notifier
-from mqreplay.findings.opened import Change
+from mqreplay.findings.opened import CLOSED_EVENT, ENDED_EVENT, FIRST_EVENTS, Change
 from mqreplay.findings.shape import PLACE, place_text
 from mqreplay.findings.texts import summary_of
 from mqreplay.language.language import Language, language
@@ -25,6 +25,7 @@ from mqreplay.terminal.estate import headline
 from mqreplay.words.errors import InputError
 from mqreplay.words.printable import json_text, printable
 from mqreplay.words.quantity import counted
+from mqreplay.words.time_span import time_span
 
 
 def run_watch(args: argparse.Namespace, settings: Settings, notifier: Notifier) -> None:
@@ -100,7 +101,7 @@ def _change(one: ClusterRound, change: Change) -> dict[str, Any]:
     names = ("finding_id", "kind", "severity", *PLACE, "opened_ts", "last_seen_ts", "closed_ts", "closed_reason")
     values = {name: getattr(finding, name) for name in (*names, "summary", "advice")}
     plain = {name: v.isoformat() if isinstance(v, dt.datetime) else v for name, v in values.items()}
-    if change.what == "opened":
+    if change.what in FIRST_EVENTS:
         issues = one.known_issues.get(finding.finding_id, ())
         names = ("issue", "url", "title", "component", "versions", "mended_in", "advice")
         plain["known_issues"] = [{name: issue[name] for name in names} for issue in issues]
@@ -136,9 +137,11 @@ class Printer:
 
     def _print_change(self, one: ClusterRound, change: Change) -> None:
         finding, words = change.finding, self._words
-        closed = change.what == "closed"
-        text = words.text(finding.closed_reason or "") if closed else summary_of(finding.row, words)
-        issues = one.known_issues.get(finding.finding_id, ()) if change.what == "opened" else ()
+        is_closed = change.what == CLOSED_EVENT
+        text = words.text(finding.closed_reason or "") if is_closed else summary_of(finding.row, words)
+        if change.what == ENDED_EVENT:
+            text += f" ({words.text(time_span(finding.opened_ts, finding.last_seen_ts))})"
+        issues = one.known_issues.get(finding.finding_id, ()) if change.what in FIRST_EVENTS else ()
         known = "".join(" " + words.text(f"Known issue: {issue_name(issue)}.") for issue in issues)
         self._console.print(
             Text.assemble(

@@ -1,9 +1,9 @@
 """Findings that open and close while a cluster is watched.
 
 Each round judges the last minutes again. A finding opens when it is first found, stays open while its evidence goes on,
-and closes when its evidence has ended, and watch has known it, for longer than its kind's limit. Missing evidence
-closes nothing: only recorded time counts. A finding whose place gets wider, such as from one queue to several, stays
-the same finding.
+and closes when its evidence has ended, and watch has known it, for longer than its kind's limit. One that is over when
+it is first found is one change, not two. Missing evidence closes nothing: only recorded time counts. A finding whose
+place gets wider, such as from one queue to several, stays the same finding.
 
 Later answers may revise what a round finds, so one round alone neither opens a finding that is less than certain nor
 withdraws one: two rounds must agree, and all between them.
@@ -20,7 +20,8 @@ from mqreplay.findings.lag import LAG_GROWS
 from mqreplay.findings.shape import PLACE
 from mqreplay.words.severity import SEVERITIES
 
-OPENED_EVENT, CHANGED_EVENT, CLOSED_EVENT = "opened", "severity changed", "closed"
+OPENED_EVENT, CHANGED_EVENT, CLOSED_EVENT, ENDED_EVENT = "opened", "severity changed", "closed", "already ended"
+FIRST_EVENTS = (OPENED_EVENT, ENDED_EVENT)  # a finding has one of them before any other
 Place = tuple[Any, ...]
 Found = tuple[dt.datetime, Sequence[Mapping[str, Any]]]  # the end of the recording in a round, and what it found
 STATED_COLUMNS = ("confidence", "summary", "advice", "values", "evidence", "evidence_count")
@@ -78,7 +79,10 @@ class OpenFinding:
 
 @dataclass(frozen=True)
 class Change:
-    """What happened to a finding in a round: OPENED_EVENT, CHANGED_EVENT (its severity) or CLOSED_EVENT."""
+    """What happened to a finding in a round: OPENED_EVENT, CHANGED_EVENT (its severity) or CLOSED_EVENT.
+
+    ENDED_EVENT: it was over when it was first found, so it has no OPENED_EVENT and no CLOSED_EVENT.
+    """
 
     what: str
     finding: OpenFinding
@@ -128,16 +132,17 @@ def follow(
     made: list[OpenFinding] = []
     changes: list[Change] = []
     for number, finding in enumerate(findings):
-        after = _seen(finding, met.get(number, []))
-        if number >= len(known) or (after.is_open and not finding.is_open):
-            changes.append(Change(OPENED_EVENT, after))
-        elif after.is_open and after.severity != finding.severity:
-            changes.append(Change(CHANGED_EVENT, after))
-        if after.is_open:
-            limit = dt.timedelta(seconds=limits.get(after.kind, 0))
+        seen = after = _seen(finding, met.get(number, []))
+        if seen.is_open:
+            limit = dt.timedelta(seconds=limits.get(seen.kind, 0))
             is_found = number in met
-            was_found = not earlier or any(_is_in(each, after, limit) for _, each in earlier)
-            after = _closed(after, is_found, is_found or was_found, _wider(after, rows), now, limit)
+            was_found = not earlier or any(_is_in(each, seen, limit) for _, each in earlier)
+            after = _closed(seen, is_found, is_found or was_found, _wider(seen, rows), now, limit)
+        if number >= len(known) or (seen.is_open and not finding.is_open):
+            changes.append(Change(OPENED_EVENT if after.is_open else ENDED_EVENT, after))
+        elif seen.is_open:
+            if seen.severity != finding.severity:
+                changes.append(Change(CHANGED_EVENT, seen))
             if not after.is_open:
                 changes.append(Change(CLOSED_EVENT, after))
         made.append(after)

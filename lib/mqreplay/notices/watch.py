@@ -25,7 +25,7 @@ from mqreplay.answers.open_findings import (
 from mqreplay.answers.outcome import Outcome
 from mqreplay.engines.engine import Engine
 from mqreplay.engines.local import LocalEngine
-from mqreplay.findings.opened import OPENED_EVENT, Change, Found, OpenFinding, Round, closed, follow, lagging
+from mqreplay.findings.opened import FIRST_EVENTS, Change, Found, OpenFinding, Round, closed, follow, lagging
 from mqreplay.lake.catalog import require_names
 from mqreplay.lake.files import is_remote
 from mqreplay.lake.local_folder import check_folders, folder
@@ -52,7 +52,7 @@ DAY_ENDS = dt.timedelta(minutes=2)  # after midnight; lines of the day may be wr
 class ClusterRound:
     """What a round found in one cluster. ``lag_s`` is the age of the recording's last line, in seconds.
 
-    ``known_issues``: rows of gold.known_issue that can explain findings that opened in this round, by finding_id.
+    ``known_issues``: rows of gold.known_issue that can explain findings that are new in this round, by finding_id.
     """
 
     cluster: str
@@ -186,7 +186,7 @@ class Watch:
         figures = watch_figures(cluster, known.findings, last, mutes)
         if judged is not None and self.measures_lag:
             figures += lag_figures(self._window.recorded(judged))
-        issues = {} if judged is None else _issues_of_opened(changes, judged.found.known_issues.to_dicts())
+        issues = {} if judged is None else _issues_of_new(changes, judged.found.known_issues.to_dicts())
         return ClusterRound(cluster, changes, count, last, lag_s, is_silent, figures, issues)
 
     def _leave(self, cluster: str, now: dt.datetime) -> ClusterRound:
@@ -283,11 +283,11 @@ def watch(
             wait(max(0.0, every_s - (time.monotonic() - began)))
 
 
-def _issues_of_opened(
+def _issues_of_new(
     changes: Iterable[Change], issues: Sequence[Mapping[str, Any]]
 ) -> dict[str, list[Mapping[str, Any]]]:
-    opened = {change.finding.finding_id for change in changes if change.what == OPENED_EVENT}
-    return {name: [issue for issue in issues if issue["finding_id"] == name] for name in sorted(opened)}
+    new = {change.finding.finding_id for change in changes if change.what in FIRST_EVENTS}
+    return {name: [issue for issue in issues if issue["finding_id"] == name] for name in sorted(new)}
 
 
 def _is_past_midnight(known: _Known) -> bool:
