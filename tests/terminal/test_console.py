@@ -51,6 +51,12 @@ def test_a_table_that_does_not_fit_is_records(columns: int, is_table: bool, caps
         assert lines[-4:] == ["", "client  b", "queues  3", "why     x"]
 
 
+def test_a_record_has_no_empty_values(capsys, monkeypatch) -> None:
+    monkeypatch.setenv("COLUMNS", "50")
+    print_table(text_console(), NAMES, [*ROWS, ("c", "", Text("0"))])
+    assert printed(capsys)[-3:] == ["", "client  c", "why     0"]
+
+
 @pytest.mark.parametrize("columns", [40, 60, 80])
 def test_a_text_is_beside_its_head_or_below_it_and_no_word_is_split(columns: int, capsys, monkeypatch) -> None:
     monkeypatch.setenv("COLUMNS", str(columns))

@@ -136,12 +136,14 @@ def _widths(columns: Sequence[Sequence[str]], left: int) -> list[int] | None:
 
 
 def _print_records(console: Console, names: Sequence[str], rows: Iterable[Sequence[Text]], indent: int) -> None:
+    """Print each row as lines of a name and a value. Empty values are left out: a row may have many of them."""
     width = max(map(cell_len, names))
     for number, row in enumerate(rows):
         if number:
             console.print()
         for name, value in zip(names, row, strict=True):
-            print_text(console, value, indent, Text(f"{padded(name, width)}  ", "dim"))
+            if value:
+                print_text(console, value, indent, Text(f"{padded(name, width)}  ", "dim"))
 
 
 def _longest_word(text: str) -> int:
