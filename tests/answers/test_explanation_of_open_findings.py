@@ -11,7 +11,9 @@ import pytest
 
 from answers.explained_rows import MIDNIGHT, SECOND, finding, printed, record
 from made_warehouse import made_warehouse
+from mqreplay.answers.explanation import explain
 from mqreplay.cli.findings_command import print_explanation
+from mqreplay.settings import FindingSettings, Settings
 
 WATCHED = {
     "finding_id": "0pen",
@@ -47,6 +49,17 @@ def test_an_open_finding_is_explained_by_its_rule_and_says_since_when(tmp_path: 
     print_explanation(str(tmp_path), "0pen", None, as_json=True)
     watch = json.loads(capsys.readouterr().out)["watch"]
     assert (watch["open_since"], watch["closed_ts"]) == ("2026-11-21T00:00:00.000Z", None)
+
+
+def test_the_settings_say_when_an_open_finding_is_over(tmp_path: Path) -> None:
+    end = MIDNIGHT + 61 * SECOND
+    rows = dict.fromkeys(("rows_in", "rows_out", "rows_quarantined", "rows_duplicate"), 0)
+    recorded = rows | {"path": "p", "status": "read", "last_ts": MIDNIGHT + 200 * SECOND}
+    judged = finding(finding_id="0pen", follows_from=None, to_ts=end)
+    tables = {"gold.open_finding": [WATCHED], "gold.finding": [judged], "bronze.source_file": [recorded]}
+    made = made_warehouse(tmp_path, tables)
+    longer = Settings(findings=FindingSettings(unseen_down_s=300))
+    assert [explain(made, "0pen", None, settings=each).is_open for each in (None, longer)] == [False, True]
 
 
 def test_a_finding_of_the_nightly_run_may_still_be_open(tmp_path: Path, capsys: Any) -> None:

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import mqreplay
 from made_warehouse import made_warehouse
 from mqreplay.answers.ready import Readiness, readiness
+from mqreplay.cli.command_line import main
+from mqreplay.mcp.server import Tools
 from mqreplay.moment.instant import Recorded
+from mqreplay.settings import FindingSettings, Settings, load_settings
 
 DAY = dt.date(2026, 11, 21)
 AT = dt.datetime(2026, 11, 21, 2, 30, tzinfo=dt.UTC)
@@ -65,10 +70,13 @@ GOOD: dict[str, list[dict[str, Any]]] = {
 }
 
 
-def judged(folder: Path, broker_id: int = 0, **tables: list[dict[str, Any]]) -> Readiness:
+def judged(
+    folder: Path, broker_id: int = 0, settings: Settings | None = None, **tables: list[dict[str, Any]]
+) -> Readiness:
     named = {name.replace("__", "."): rows for name, rows in tables.items()}
     warehouse = made_warehouse(folder, GOOD | named)
-    found = readiness(Recorded(warehouse, "c", AT - dt.timedelta(hours=1), AT), "b", broker_id, AT)
+    recorded = Recorded(warehouse, "c", AT - dt.timedelta(hours=1), AT)
+    found = readiness(recorded, "b", broker_id, AT, settings or Settings())
     assert found is not None
     return found
 
@@ -131,6 +139,28 @@ def test_each_reason_to_say_no(tmp_path, tables, name, says):
     assert next(check.text for check in found.checks if check.answer == "no" and check.name == name).find(says) >= 0
 
 
+ENDED = FINDING | {"to_ts": AT - dt.timedelta(seconds=50)}
+
+
+def test_the_settings_say_how_long_a_finding_counts_as_open(tmp_path):
+    assert judged(tmp_path / "shipped", gold__finding=[ENDED]).answer == "no", "120 s"
+    shorter = Settings(findings=FindingSettings(same_cause_gap_s=20))
+    assert judged(tmp_path / "own", settings=shorter, gold__finding=[ENDED]).answer == "yes"
+
+
+def test_all_faces_use_the_settings_of_the_user(tmp_path, capsys):
+    rows = dict.fromkeys(("rows_in", "rows_out", "rows_quarantined", "rows_duplicate"), 0)
+    file = rows | {"path": "p", "status": "read", "first_ts": AT - dt.timedelta(hours=1), "last_ts": AT}
+    root, conf = str(tmp_path / "w"), tmp_path / "mine.toml"
+    made_warehouse(tmp_path / "w", GOOD | {"gold.finding": [ENDED], "bronze.source_file": [file]})
+    conf.write_text("[findings]\nsame_cause_gap_s = 20\n")
+    for options, answer in (([], "no"), (["--conf", str(conf)], "yes")):
+        main(["ready", "b", "--warehouse", root, "--json", *options])
+        assert json.loads(capsys.readouterr().out)["answer"] == answer
+        assert mqreplay.open(root, conf=(options or [None])[-1]).ready("b").value.answer == answer
+        assert Tools(root, load_settings((options or [None])[-1])).ready("b")["answer"] == answer
+
+
 @pytest.mark.parametrize(
     ("tables", "name"),
     [
@@ -167,4 +197,4 @@ def test_a_slave_whose_master_is_down_serves_its_readers(tmp_path):
 
 def test_an_unknown_broker_has_no_answer(tmp_path):
     warehouse = made_warehouse(tmp_path, GOOD)
-    assert readiness(Recorded(warehouse, "c", AT, AT), "x", 0, AT) is None
+    assert readiness(Recorded(warehouse, "c", AT, AT), "x", 0, AT, Settings()) is None

@@ -14,6 +14,7 @@ from mqreplay.answers.ready import readiness
 from mqreplay.answers.state import state_at
 from mqreplay.moment.instant import Recorded
 from mqreplay.moment.queues import queues_at
+from mqreplay.settings import Settings
 from mqreplay.suppose.instants import lost_master
 
 AT = dt.datetime(2026, 11, 21, 2, 30, tzinfo=dt.UTC)
@@ -78,7 +79,7 @@ def test_each_answer_says_who_held_it_last(tmp_path: Path) -> None:
     state = state_at(recorded, AT)
     assert TEXT in state.unknown
     assert state.groups.select(pl.col("without_owner")).item() == 0
-    ready = readiness(recorded, "b", 0, AT)
+    ready = readiness(recorded, "b", 0, AT, Settings())
     assert ready is not None
     assert [check.text for check in ready.checks if check.name == "owners"] == [f"not known: {TEXT}"]
     lost = lost_master(recorded, "b", AT)

@@ -18,6 +18,7 @@ from mqreplay.answers.ready import required_readiness
 from mqreplay.answers.state import state_at
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.moment.instant import recorded
+from mqreplay.settings import Settings
 from mqreplay.terminal import console
 from mqreplay.terminal.console import print_line, print_row, print_table, print_text, text_console
 from mqreplay.words.errors import InputError
@@ -146,9 +147,9 @@ def test_a_group_or_broker_that_is_not_known_is_answered_with_the_nearest_name(r
     with pytest.raises(InputError, match="nothing is recorded of the broker nothing"):
         state_at(night, AT, broker="nothing")
     with pytest.raises(InputError, match="nothing is recorded of the broker brokr-a; did you mean broker-a"):
-        required_readiness(night, "brokr-a", 0, AT)
+        required_readiness(night, "brokr-a", 0, AT, Settings())
     with pytest.raises(InputError, match="nothing is known of broker broker-a 7 at 2026-11-21 02:50:00 UTC; known ids"):
-        required_readiness(night, "broker-a", 7, AT)
+        required_readiness(night, "broker-a", 7, AT, Settings())
 
 
 def test_a_pipe_gets_whole_lines(root: str, tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import shlex
 from collections import Counter
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final
@@ -122,12 +123,17 @@ class Explanation:
 
 
 def explain(
-    warehouse: Warehouse, finding_id: str, cluster: str | None, limit: int = LIMIT, words: Language | None = None
+    warehouse: Warehouse,
+    finding_id: str,
+    cluster: str | None,
+    limit: int = LIMIT,
+    words: Language | None = None,
+    settings: Settings | None = None,
 ) -> Explanation:
     """Return the explanation of the finding whose id begins with ``finding_id``: rule, evidence, cause and effects.
 
-    The rule, texts of evidence and the timeline are in the language ``words``; None: English. Raises InputError if
-    there is no such finding, or several.
+    The rule, texts of evidence and the timeline are in the language ``words``; None: English. ``settings`` say how long
+    a finding counts as open; None: the shipped ones. Raises InputError if there is no such finding, or several.
     """
     if limit < 0:
         raise InputError(f"--limit is {limit}; give 0 or more rows")
@@ -151,7 +157,9 @@ def explain(
         explanation.silver_kept_from = first
     explanation.known_issues = _known_issues(warehouse, finding)
     if watch is not None and watch["closed_ts"] is None:
-        explanation.is_open, explanation.watch_note = _open_state(warehouse, finding, watch)
+        explanation.is_open, explanation.watch_note = _open_state(
+            warehouse, finding, watch, seconds_until_closed(settings or Settings())
+        )
     for other in _linked(warehouse, finding):
         if other["finding_id"] == finding["follows_from"]:
             explanation.cause = other
@@ -211,9 +219,10 @@ def distance_text(least: int | None, most: int | None, memory: int | None, *, wo
     return filled("{least} to {most} bytes behind, {memory} in memory", memory=f"{memory:,}", **known)
 
 
-def _open_state(warehouse: Warehouse, finding: dict[str, Any], watch: dict[str, Any]) -> tuple[bool, str]:
+def _open_state(
+    warehouse: Warehouse, finding: dict[str, Any], watch: dict[str, Any], limits: Mapping[str, int]
+) -> tuple[bool, str]:
     """Return whether a finding that watch has open is still open, and what says so."""
-    limits = seconds_until_closed(Settings())
     is_it = pl.col("finding_id") == finding["finding_id"]
     watched = watched_findings(warehouse, RowFilter(finding["cluster"])).filter(is_it).collect().to_dicts()
     (state,) = nightly_states(warehouse, watched, limits).values()

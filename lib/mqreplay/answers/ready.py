@@ -20,6 +20,7 @@ from mqreplay.moment.brokers import brokers_at, exposure_at, settings_at
 from mqreplay.moment.instant import Recorded
 from mqreplay.moment.names import require_names
 from mqreplay.moment.queues import queues_at, unknown_owners, without_retry_topics
+from mqreplay.settings import Settings
 from mqreplay.words.errors import InputError
 from mqreplay.words.quantity import counted
 
@@ -59,9 +60,11 @@ class Readiness:
         return {**head, "at": self.at, "answer": self.answer, "checks": checks}
 
 
-def required_readiness(recorded: Recorded, broker_name: str, broker_id: int, at: dt.datetime) -> Readiness:
+def required_readiness(
+    recorded: Recorded, broker_name: str, broker_id: int, at: dt.datetime, settings: Settings
+) -> Readiness:
     """Return the readiness of a broker. Raises InputError if nothing is known of it; it names similar ones."""
-    ready = readiness(recorded, broker_name, broker_id, at)
+    ready = readiness(recorded, broker_name, broker_id, at, settings)
     if ready is None:
         require_names(recorded, brokers=[broker_name])
         ids = brokers_at(recorded, at, broker_name)["broker_id"].to_list()
@@ -70,8 +73,13 @@ def required_readiness(recorded: Recorded, broker_name: str, broker_id: int, at:
     return ready
 
 
-def readiness(recorded: Recorded, broker_name: str, broker_id: int, at: dt.datetime) -> Readiness | None:
-    """Return whether a broker could be restarted at ``at``; None if nothing is known of it."""
+def readiness(
+    recorded: Recorded, broker_name: str, broker_id: int, at: dt.datetime, settings: Settings
+) -> Readiness | None:
+    """Return whether a broker could be restarted at ``at``; None if nothing is known of it.
+
+    ``settings`` say how long a finding counts as open.
+    """
     brokers = brokers_at(recorded, at).to_dicts()
     namesakes = [row for row in brokers if row["broker_name"] == broker_name]
     mine = next((row for row in namesakes if row["broker_id"] == broker_id), None)
@@ -79,7 +87,7 @@ def readiness(recorded: Recorded, broker_name: str, broker_id: int, at: dt.datet
         return None
     others = [row for row in namesakes if row["broker_id"] != broker_id]
     masters = {row["broker_name"]: _takes_sends(row) for row in brokers if row["broker_id"] == MASTER_ID}
-    findings = findings_at(recorded, at, until_closed=True)
+    findings = findings_at(recorded, at, until_closed_by=settings)
     checks = [_answers(mine)]
     if broker_id == MASTER_ID:
         checks += [

@@ -127,15 +127,16 @@ def groups_of(members: pl.DataFrame, queues: pl.DataFrame) -> pl.DataFrame:
 
 
 def findings_at(
-    recorded: Recorded, at: dt.datetime, words: Language | None = None, *, until_closed: bool = False
+    recorded: Recorded, at: dt.datetime, words: Language | None = None, *, until_closed_by: Settings | None = None
 ) -> pl.DataFrame:
     """Return the findings that were open, the most severe first: FINDING_COLUMNS.
 
-    ``until_closed``: also those whose kind, as messages and watch do, would not close them by the end of the recording.
+    ``until_closed_by``: also those that messages and watch, with these settings, have not closed by the end of the
+    recording.
     """
     is_open = pl.col("to_ts").is_null() | (pl.col("to_ts") >= at)
-    if until_closed:
-        limits = seconds_until_closed(Settings())
+    if until_closed_by is not None:
+        limits = seconds_until_closed(until_closed_by)
         limit = pl.duration(seconds=pl.col("kind").replace_strict(limits, default=0, return_dtype=pl.Int64))
         is_open |= pl.col("to_ts") + limit >= recorded.last
     found = recorded.before("gold.finding", "from_ts", at).filter(is_open)

@@ -111,9 +111,10 @@ def add_explain(command: argparse.ArgumentParser) -> None:
 
 def run_explain(args: argparse.Namespace) -> None:
     """Print the explanation of a finding."""
-    words = language(settings_of(args).report.language)
+    settings = settings_of(args)
+    words = language(settings.report.language)
     named = args.warehouse, args.finding, args.cluster
-    print_explanation(*named, as_json=args.json, limit=args.limit, words=words)
+    print_explanation(*named, as_json=args.json, limit=args.limit, words=words, settings=settings)
 
 
 def print_explanation(
@@ -124,6 +125,7 @@ def print_explanation(
     as_json: bool,
     limit: int | None = None,
     words: Language | None = None,
+    settings: Settings | None = None,
 ) -> None:
     """Print the explanation on stdout. ``limit``: rows of evidence at most."""
     from mqreplay.answers.explanation import explain
@@ -136,7 +138,7 @@ def print_explanation(
 
     limit = LIMIT if limit is None else limit
     require_warehouse(warehouse)
-    explanation = explain(Warehouse(warehouse), finding_id, cluster, limit, None if as_json else words)
+    explanation = explain(Warehouse(warehouse), finding_id, cluster, limit, None if as_json else words, settings)
     if as_json:
         print(json_text(explanation.as_plain(), indent=1, default=plain_value))
     else:

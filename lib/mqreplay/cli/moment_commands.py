@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import argparse
 
-from mqreplay.cli.arguments import add_cluster, add_json, add_lang, add_tables, words_of
+from mqreplay.cli.arguments import add_cluster, add_json, add_lang, add_tables, settings_of, words_of
 from mqreplay.cli.command import DONE, FAILED, Command
+from mqreplay.language.language import language
 from mqreplay.words.printable import json_text, plain_value
 
 
@@ -99,11 +100,12 @@ def run_ready(args: argparse.Namespace) -> int:
     from mqreplay.terminal.moment import print_readiness
 
     night, at = recorded_around(Warehouse(args.warehouse), args.cluster, args.at, "--at")
-    ready = required_readiness(night, args.broker, args.id, at)
+    settings = settings_of(args)
+    ready = required_readiness(night, args.broker, args.id, at, settings)
     if args.json:
         print(json_text(ready.as_plain(), indent=1, default=plain_value))
     else:
-        words = words_of(args)
+        words = language(settings.report.language)
         print_readiness(ready, words)
         print_page(args.warehouse, night.cluster, broker=args.broker, at=at, words=words)
     return DONE if ready.answer == "yes" else FAILED

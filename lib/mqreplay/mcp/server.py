@@ -121,7 +121,8 @@ class Tools:
         from mqreplay.answers.explanation import explain
         from mqreplay.lake.warehouse import Warehouse
 
-        return _answer(explain(Warehouse(self._root), finding_id, cluster, limit).as_plain())
+        explained = explain(Warehouse(self._root), finding_id, cluster, limit, settings=self._settings)
+        return _answer(explained.as_plain())
 
     def at(
         self,
@@ -166,7 +167,7 @@ class Tools:
         from mqreplay.moment.instant import recorded_around
 
         night, instant = recorded_around(Warehouse(self._root), cluster, at, "at")
-        return _answer(required_readiness(night, broker, id, instant).as_plain())
+        return _answer(required_readiness(night, broker, id, instant, self._settings).as_plain())
 
     def advise(self, group: str, day: str | None = None, cluster: str | None = None) -> dict[str, Any]:
         """Name settings that would have removed findings of a consumer group, and notes on what none removes."""

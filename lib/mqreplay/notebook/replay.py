@@ -144,7 +144,8 @@ class Replay:
     def explain(self, finding_id: str, limit: int = 50) -> Shown[Explanation]:
         """Return rule, evidence, cause and effects of the finding whose id begins so. Raises InputError."""
         # In a notebook, `at` is the next step, not a command of the shell.
-        found = replace(explain(self._warehouse, finding_id, self.cluster, limit), next_command="")
+        explained = explain(self._warehouse, finding_id, self.cluster, limit, settings=self._settings)
+        found = replace(explained, next_command="")
         return Shown(found, printed(lambda: print_explained(found, limit)))
 
     @arguments_named()
@@ -172,7 +173,7 @@ class Replay:
     def ready(self, broker: str, id: int = 0, at: str | None = None) -> Shown[Readiness]:
         """Return whether a broker may be restarted, by the last recorded minute or at an instant. Raises InputError."""
         night, ts = self._recorded_around(at, "at")
-        ready = required_readiness(night, broker, id, ts)
+        ready = required_readiness(night, broker, id, ts, self._settings)
         return Shown(ready, printed(lambda: print_readiness(ready)))
 
     @arguments_named()
