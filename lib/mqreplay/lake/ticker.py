@@ -1,19 +1,20 @@
-"""Progress messages at intervals during a long step; a short step prints none."""
+"""Progress messages at intervals during a step; a step of less than five seconds prints none."""
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import Self
 
+FIRST_S = 5.0  # so that a night of some seconds also shows how much of a step is done
 EVERY_S = 15.0
 LEAST_SHARE = 0.01  # below this share no estimate is possible
 
 
 class Ticker:
-    """Print the result of ``line`` for the elapsed seconds at intervals, until it is closed."""
+    """Print the result of ``line`` for the elapsed seconds after each of `pauses`, until it is closed."""
 
     def __init__(
         self,
@@ -43,9 +44,23 @@ class Ticker:
         self._thread.join()
 
     def _tell(self) -> None:
-        while not self._over.wait(self._every_s):
+        for pause in pauses(self._every_s):
+            if self._over.wait(pause):
+                return
             if (text := self._line(self.seconds())) is not None:
                 self._say(text)
+
+
+def pauses(every_s: float) -> Iterator[float]:
+    """Yield the seconds before each message: few at first, since most steps are short.
+
+    >>> [pause for pause, _ in zip(pauses(EVERY_S), range(4))]
+    [5.0, 10.0, 15.0, 15.0]
+    """
+    pause = FIRST_S
+    while True:
+        yield min(pause, every_s)
+        pause = min(2 * pause, every_s)
 
 
 def pace(done: float, size: float, seconds: float, share: float | None = None) -> str:
