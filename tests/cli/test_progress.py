@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 
 from mqreplay.terminal.progress import Progress
 
@@ -18,6 +19,14 @@ def lines_of(note: str, *texts: str) -> list[str]:
 def test_the_note_comes_once_before_the_first_line() -> None:
     assert lines_of("engine local: a reason", "reading", "done") == ["engine local: a reason", "reading", "done"]
     assert lines_of("", "reading") == ["reading"]
+
+
+def test_a_run_goes_on_if_nobody_reads_its_progress() -> None:
+    reader, writer = os.pipe()
+    with os.fdopen(writer, "w") as stream, Progress(stream) as progress:
+        os.close(reader)
+        progress("reading")
+        progress("done")
 
 
 def test_a_run_that_ends_at_once_prints_no_note() -> None:

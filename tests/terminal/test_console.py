@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import doctest
+import os
 import re
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from in_terminal import in_terminal
 from made_warehouse import made_warehouse
 from mqreplay.answers.ready import required_readiness
 from mqreplay.answers.state import state_at
+from mqreplay.cli.command_line import main
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.moment.instant import recorded
 from mqreplay.settings import Settings
@@ -76,6 +78,16 @@ def test_a_row_is_one_line_where_no_terminal_is_also_with_columns(capsys, monkey
     print_row(text_console(), Text(text), 2, Text("02:51:00.857  "))
     print_line(text_console(), f"    {text}")
     assert printed(capsys) == [f"  02:51:00.857  {text}", f"    {text}"]
+
+
+def test_a_reader_that_ends_first_is_no_error(root: str, monkeypatch) -> None:
+    for command in (["findings"], ["sql", "SELECT 1"]):
+        reader, writer = os.pipe()
+        os.close(reader)
+        with os.fdopen(writer, "w") as out:
+            monkeypatch.setattr(sys, "stdout", out)
+            assert main([*command, "--warehouse", root]) == 0
+            monkeypatch.undo()
 
 
 def test_what_is_piped_is_never_wrapped(capsys, monkeypatch) -> None:

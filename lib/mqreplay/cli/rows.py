@@ -11,9 +11,9 @@ from typing import TextIO
 
 from rich.box import HEAVY_HEAD
 from rich.cells import cell_len
-from rich.console import Console
 
 from mqreplay.terminal.console import PIPED, print_table
+from mqreplay.terminal.pipe_console import PipeConsole
 from mqreplay.words.printable import csv_text, json_text, printable
 
 LINE_FORM = "--format line"  # where a value is too long
@@ -61,7 +61,7 @@ def _print_table(names: Sequence[str], rows: Iterable[Sequence[object]], out: Te
     # Piped somewhere there is no terminal to fit into: wide rows stay on their lines.
     is_terminal = sys.stdout.isatty()
     width, height = shutil.get_terminal_size() if is_terminal else (PIPED, 25)
-    console = Console(file=out, width=width, height=height, highlight=False, force_terminal=is_terminal or None)
+    console = PipeConsole(file=out, width=width, height=height, highlight=False, force_terminal=is_terminal or None)
     cells = [[printable(_shown(value, line_form) if is_terminal else _cell(value)) for value in row] for row in rows]
     if names:
         print_table(console, [printable(name) for name in names], cells, box=HEAVY_HEAD)

@@ -21,6 +21,7 @@ from rich.table import Table
 from rich.text import Text
 
 from mqreplay.lake.journal import interrupted_run
+from mqreplay.terminal.pipe_console import PipeConsole
 from mqreplay.words.printable import printable
 
 PROGRAM: Final = "mqreplay"
@@ -35,7 +36,7 @@ WORD: Final = re.compile(r"[^\s\u2e80-\uffef]+")
 def text_console(*, soft_wrap: bool = False) -> Console:
     """Return a console on stdout. It prints text in a notebook, too, where rich would print HTML."""
     width = None if sys.stdout.isatty() or os.environ.get("COLUMNS") else PIPED
-    return Console(highlight=False, force_jupyter=False, soft_wrap=soft_wrap, width=width)
+    return PipeConsole(highlight=False, force_jupyter=False, soft_wrap=soft_wrap, width=width)
 
 
 def command_text(command: str) -> str:

@@ -8,9 +8,9 @@ import time
 from contextlib import suppress
 from typing import TextIO
 
-from rich.console import Console
 from rich.text import Text
 
+from mqreplay.terminal.pipe_console import PipeConsole
 from mqreplay.words.printable import printable, without_secrets
 
 
@@ -21,7 +21,7 @@ class Progress:
     """
 
     def __init__(self, stream: TextIO, note: str = "") -> None:
-        self._console = Console(file=_own_descriptor(stream), highlight=False, soft_wrap=True)
+        self._console = PipeConsole(file=_own_descriptor(stream), highlight=False, soft_wrap=True)
         self._status = self._console.status("starting") if stream.isatty() else None
         self._began, self._note = time.monotonic(), note
         self._lock = threading.Lock()
