@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from rich.cells import cell_len
 from rich.text import Text
 
 from in_terminal import in_terminal
@@ -70,6 +71,17 @@ def test_a_text_is_beside_its_head_or_below_it_and_no_word_is_split(columns: int
     assert " ".join("".join(f"{line}\n" for line in lines).split()) == f"02:51:00.857 owner {text}"
     assert sum(CLIENT in line for line in lines) == 1
     assert {len(line) - len(line.lstrip()) for line in lines[1:]} == {25 if columns >= 60 else 6}
+
+
+def test_no_id_is_split_within_chinese(capsys, monkeypatch) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    text = f"两个客户端的路由重新包含它（{CLIENT}，{CLIENT}）"
+    print_text(text_console(), Text(text), 2, Text("02:51:00.857  "))
+    print_table(text_console(), ["时间", "事件"], [("02:51", text)])
+    lines = printed(capsys)
+    assert max(map(cell_len, lines)) <= 60
+    assert sum(line.count(CLIENT) for line in lines) == 4
+    assert not [line for line in lines if line.strip()[0] in "，）"]
 
 
 def test_a_row_is_one_line_where_no_terminal_is_also_with_columns(capsys, monkeypatch) -> None:

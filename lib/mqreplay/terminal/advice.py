@@ -34,7 +34,7 @@ def print_advice(advised: Advised, where: str, words: Language | None = None) ->
             console.print(Text(f"  {printable(text)}", "dim"), soft_wrap=True)  # to copy
     if advised.notes:
         title = words.text("no setting of strategy, consumers or queues is shown to remove:")
-        console.print(Text(f"  {title}", "bold"), soft_wrap=True)
+        print_line(console, f"  {title}", "bold")
         width = max(len(kinds[each.finding_id]) for each in advised.notes)
         for note in advised.notes:
             shown = [f"{note.command}{where}"] if note.command else []

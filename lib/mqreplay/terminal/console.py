@@ -29,8 +29,8 @@ COLOURS: Final = {"critical": "bold red", "warning": "yellow", "info": "cyan"}
 PIPED: Final = 1_000_000  # columns of a line that has no terminal
 SHORT: Final = 32  # cells of the values that stay on one line
 NARROWEST: Final = 20  # cells of a column whose texts take several lines
-# Without spaces there is one place to end a line: after a Chinese character.
-WORD: Final = re.compile(r"[^\s\u2e80-\uffef]+")
+# Without spaces, a line may end before or after a Chinese character, but marks stay beside what they belong to.
+WORD: Final = re.compile(r"（*(?:[\u2e80-\uffef]|[^\s\u2e80-\uffef]+)[，。；：、！？）]*")
 
 
 def text_console(*, soft_wrap: bool = False) -> Console:
@@ -81,9 +81,8 @@ def print_text(console: Console, text: Text, indent: int = 0, head: Text | None 
         print_text(console, head, indent)
         print_text(console, text, indent + 4)
         return
-    lines = text.wrap(console, max(console.width - at, _longest_word(text.plain)), overflow="fold")
+    lines = _lines(text, max(console.width - at, _longest_word(text.plain)))
     for begin, line in zip([Text(" " * indent).append_text(head), *[Text(" " * at)] * len(lines)], lines, strict=False):
-        line.rstrip()
         console.print(begin + line, soft_wrap=True)
 
 
@@ -113,7 +112,7 @@ def print_table(
         side: Literal["left", "right"] = "right" if place in right else "left"
         table.add_column(Text(name, "" if box else "dim"), justify=side, overflow="fold", width=width)
     for row in cells:
-        table.add_row(*row)
+        table.add_row(*(Text("\n").join(_lines(cell, width)) for cell, width in zip(row, widths, strict=True)))
     for segments in console.render_lines(table, pad=False):
         line = Text.assemble(" " * indent, *((segment.text, segment.style or "") for segment in segments))
         line.rstrip()
@@ -145,6 +144,26 @@ def _print_records(console: Console, names: Sequence[str], rows: Iterable[Sequen
         for name, value in zip(names, row, strict=True):
             if value:
                 print_text(console, value, indent, Text(f"{padded(name, width)}  ", "dim"))
+
+
+def _lines(text: Text, width: int) -> list[Text]:
+    """Return a text in lines of so many cells; a word that is longer has a line of its own.
+
+    >>> [line.plain for line in _lines(Text("它的路由（10.20.15.1@7316）重新包含它。"), 16)]
+    ['它的路由', '（10.20.15.1@7316）', '重新包含它。']
+    """
+    ends, used, end = [], 0, 0
+    for word in WORD.finditer(text.plain):
+        size = cell_len(word[0])
+        used += cell_len(text.plain[end : word.start()]) + size
+        end = word.end()
+        if used > width and used > size:
+            ends.append(word.start())
+            used = size
+    lines = list(text.divide(ends))
+    for line in lines:
+        line.rstrip()
+    return lines
 
 
 def _longest_word(text: str) -> int:
