@@ -51,6 +51,11 @@ def note_of(night: Any, found: dict[str, Any], kind: str, cluster: str = CLUSTER
     return next(each for each in found["notes"] if names[each["finding_id"]] == kind)
 
 
+def test_a_command_to_copy_has_the_name_servers(night, capsys):
+    note = note_of(night, advised(night, capsys, "bulk-group"), "slave_pull")
+    assert "`mqadmin consumerProgress -g bulk-group -n '127.0.0.1:9876;127.0.0.1:9877'`" in note["next"]
+
+
 def test_one_strategy_ends_a_conflict(night, capsys):
     found = advised(night, capsys, "mixalg-group")
     best = found["advice"][0]

@@ -14,7 +14,7 @@ from mqreplay.moment.brokers import settings_of
 from mqreplay.moment.instant import Recorded
 from mqreplay.words.errors import InputError
 from mqreplay.words.keys import BROKER, GROUP
-from mqreplay.words.time_span import ONE_DAY
+from mqreplay.words.time_span import ONE_DAY, day_span
 
 # What makes two findings of different days the same trouble.
 SAME: Final = ("kind", "consumer_group", "topic", "broker_name", "broker_id")
@@ -63,8 +63,7 @@ def _day(text: str, judged: list[dt.date]) -> dt.date:
     except ValueError:
         raise InputError(f"{text!r} is no day; write it as 2026-11-21") from None
     if day not in judged:
-        known = f"{judged[0]} to {judged[-1]}, {len(judged)} in all" if judged else "none"
-        raise InputError(f"{day} has not been judged; judged days: {known}")
+        raise InputError(f"{day} has not been judged; judged days: {day_span(judged)}")
     return day
 
 

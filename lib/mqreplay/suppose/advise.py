@@ -30,7 +30,7 @@ from mqreplay.lake.warehouse import Warehouse
 from mqreplay.language.language import Language, in_english
 from mqreplay.moment.instant import Recorded, recorded
 from mqreplay.moment.names import require_names
-from mqreplay.report.next_step import advice_parts, names_of
+from mqreplay.report.next_step import advice_parts, broker_addresses, names_of
 from mqreplay.settings import Settings
 from mqreplay.suppose.advise_backlog import (
     ASSUMPTION,
@@ -152,6 +152,7 @@ class _Adviser:
         self._night, self._day, self._settings, self._group, self._engine = night, day, settings, group, engine
         self._rules = (settings.strategies.groups, settings.strategies.virtual_node_cnt)
         self._uneven = settings.findings.uneven_queues
+        self._addresses = broker_addresses(night.warehouse, night.cluster)
         self._pulls: dict[BrokerSetting, pl.DataFrame] = {}
         rows = night.warehouse.read("gold.finding", RowFilter(night.cluster, days=frozenset({day})))
         self._kinds = rows.select("finding_id", "kind").collect()
@@ -270,7 +271,7 @@ class _Adviser:
         if (cause := row["follows_from"]) is not None:
             kinds = self._kinds.filter(pl.col("finding_id") == cause)["kind"].to_list()
             return f"follows from {' '.join(kinds)} {cause[:8]}"
-        text = "`".join(advice_parts(advice_of(row, self._words), names_of(row)))
+        text = "`".join(advice_parts(advice_of(row, self._words), names_of(row, self._addresses)))
         first = SENTENCE.match(text)
         return text if first is None else first[0]
 

@@ -62,6 +62,7 @@ from mqreplay.settings import Settings
 from mqreplay.suppose.instants import ASSUMPTION, LostMaster, drain_time, lost_master, reset_to
 from mqreplay.words.errors import InputError
 from mqreplay.words.keys import GROUP_TOPIC_BROKER
+from mqreplay.words.time_span import day_span
 
 SUPPOSED_TABLES = ("broker_runtime", "topic_config")
 LARGE = ("silver.pull", "silver.rebalance", "silver.consume", "silver.produce")
@@ -266,7 +267,7 @@ def day_asked(night: Recorded, text: str | None, at: dt.datetime | None) -> dt.d
     except ValueError:
         raise InputError(f"--day {text!r} is no day; write it as 2026-11-21") from None
     if day not in judged:
-        raise InputError(f"--day {text} has not been judged; judged days: {judged[0]} to {judged[-1]}")
+        raise InputError(f"--day {text} has not been judged; judged days: {day_span(judged)}")
     return day
 
 

@@ -206,10 +206,17 @@ def _print_reset(page: _Page, reset: pl.DataFrame) -> None:
     more = f"; of {unknown} queues it is not known" if unknown else ""
     page.say(f"  {bounds} messages would be delivered again{more}")
     for row in reset.iter_rows(named=True):
-        again = "unknown" if row["again_max"] is None else f"{row['again_min'] or 0:,} to {row['again_max']:,}"
+        again = _bounds(row["again_min"] or 0, row["again_max"], page.words)
+        bounds = _bounds(row["offset_min"], row["offset_max"], page.words)
+        values = {"again": again, "offset": f"{row['committed']:,}", "bounds": bounds}
         queue = f"{row['topic']} {row['broker_name']} {row['queue_id']}"
-        at = f"committed {row['committed']}, reset to {row['offset_min']} to {row['offset_max']}"
-        page.about(4, queue, f"{again} ({at})", "dim")
+        page.about(4, queue, page.words.filled("{again} (committed {offset}, reset to {bounds})", **values), "dim")
+
+
+def _bounds(low: int | None, high: int | None, words: Language) -> str:
+    if low is None or high is None:
+        return words.text("unknown")
+    return f"{low:,}" if low == high else words.filled("{low} to {high}", low=f"{low:,}", high=f"{high:,}")
 
 
 def _print_drain(page: _Page, drain: pl.DataFrame) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Sequence
 
 EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 ONE_DAY = dt.timedelta(days=1)
@@ -30,3 +31,14 @@ def time_span(begin: dt.datetime | None, end: dt.datetime | None) -> str:
         return f"{begin:%Y-%m-%d %H:%M:%S} UTC"
     until = f"{end:%H:%M:%S}" if begin.date() == end.date() else f"{end:%Y-%m-%d %H:%M:%S}"
     return f"{begin:%Y-%m-%d %H:%M:%S} to {until} UTC"
+
+
+def day_span(days: Sequence[dt.date]) -> str:
+    """Return the first and the last of sorted days.
+
+    >>> day_span([dt.date(2026, 11, 21)]), day_span([]), day_span([dt.date(2026, 11, 21), dt.date(2026, 11, 23)])
+    ('2026-11-21', 'none', '2026-11-21 to 2026-11-23')
+    """
+    if not days:
+        return "none"
+    return f"{days[0]}" if days[0] == days[-1] else f"{days[0]} to {days[-1]}"
