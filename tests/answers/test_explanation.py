@@ -105,8 +105,9 @@ def test_the_advice_has_the_known_names_and_does_not_lead_to_the_explanation_its
     file |= {"rows_quarantined": 0, "rows_duplicate": 0, "first_ts": MIDNIGHT, "last_ts": MIDNIGHT + 60 * SECOND}
     tables = {"silver.broker": brokers, "gold.queue_owner": owners, "bronze.source_file": [file]}
     explanation = explained(tmp_path, tables, finding(**STUCK))
-    assert "`mqadmin queryMsgByOffset -t orders -b b -i 0 -o 30`" in explanation.advice()
-    assert "`mqadmin consumerStatus -g pay -i c1 -s`" in explanation.advice()
+    by = f"-n '{servers['namesrvAddr']}'"
+    assert f"`mqadmin queryMsgByOffset -t orders -b b -i 0 -o 30 {by}`" in explanation.advice()
+    assert f"`mqadmin consumerStatus -g pay -i c1 -s {by}`" in explanation.advice()
     assert "Who held it: the evidence below." in explanation.advice()
     assert explanation.holders == {"c1": ["b/0"]}
     known = {"BROKER_ADDR": "10.0.0.9:0", "NAMESRV": servers["namesrvAddr"]}

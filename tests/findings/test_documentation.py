@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import re
+from pathlib import Path
 
 from docs.findings import kinds_by_topic, section
 from each_case import for_each
+from mqreplay import findings
 from mqreplay.decode.recording.advice import EVIDENCE
 from mqreplay.findings.every import KINDS
 from mqreplay.findings.kind import FindingKind
@@ -25,6 +27,13 @@ def test_texts_are_complete(kind: FindingKind) -> None:
 @EVERY_KIND
 def test_advice_names_a_command_or_a_log(kind: FindingKind) -> None:
     assert COMMAND_OR_LOG.search(kind.text("advice"))
+
+
+def test_commands_about_a_group_or_a_topic_name_the_name_servers() -> None:
+    texts = [path.read_text(encoding="utf-8") for path in Path(findings.__file__).parent.glob("*.toml")]
+    commands = {command for text in texts for command in re.findall(r"`(mqadmin \w+ -[cgt] [^`]*)`", text)}
+    assert commands
+    assert [command for command in commands if " -n NAMESRV" not in command] == []
 
 
 @EVERY_KIND
