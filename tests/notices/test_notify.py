@@ -13,6 +13,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from made_warehouse import made_warehouse
 from mqreplay.answers.alert import Alert
 from mqreplay.answers.open_findings import write_findings
 from mqreplay.cli.command_line import main
@@ -273,6 +274,15 @@ def test_a_finding_of_watch_alone_is_acknowledged(tmp_path, capsys):
     write_findings(Warehouse(root), "c", [stuck])
     assert main(["mute", "01234567", "--reason", "OPS-2", "--warehouse", root]) == 0
     assert "finding 01234567" in capsys.readouterr().out
+
+
+def test_an_unknown_group_is_muted_with_a_note(tmp_path, capsys):
+    warehouse = made_warehouse(tmp_path, {"gold.finding": [{"consumer_group": "pay-group", "finding_id": "f"}]})
+    for group, note in (("pay-grup", "note: there is no group pay-grup; did you mean pay-group?"), ("pay-*", "")):
+        assert main(["mute", "--group", group, "--reason", "x", "--warehouse", warehouse.root]) == 0
+        out, err = capsys.readouterr()
+        assert f"group {group}  until" in out
+        assert err.strip().removeprefix("mqreplay: ") == note
 
 
 @pytest.mark.parametrize(

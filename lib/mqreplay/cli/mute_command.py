@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import datetime as dt
+import sys
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from mqreplay.cli.arguments import add_cluster, add_warehouse
@@ -68,7 +70,7 @@ def _begin(warehouse: Warehouse, clusters: list[str], args: argparse.Namespace) 
     elif not any(wanted.values()):
         raise InputError("nothing is muted; name a finding, or a --kind, --group, --topic or --broker")
     else:
-        _require_kind(wanted["kind"])
+        _check_names(warehouse, wanted)
     mute = new_mute(wanted, now, until, args.reason.strip())
     for cluster in clusters:
         known = [one for one in read_mutes(warehouse, cluster) if now - one.until_ts < LONGEST]
@@ -139,15 +141,18 @@ def _clusters(warehouse: Warehouse, cluster: str | None) -> list[str]:
     return found if cluster is None else [cluster]
 
 
-def _require_kind(pattern: str | None) -> None:
-    from difflib import get_close_matches
-    from fnmatch import fnmatchcase
+def _check_names(warehouse: Warehouse, wanted: Mapping[str, str | None]) -> None:
+    """Raise InputError for a kind that does not exist; note another unknown name: it may be recorded later."""
+    from mqreplay.answers.findings import matching_names
+    from mqreplay.words.printable import printable
 
-    from mqreplay.findings.every import KINDS
-
-    if pattern is not None and not any(fnmatchcase(name, pattern) for name in KINDS):
-        near = get_close_matches(pattern, KINDS, 1)
-        raise InputError(f"there is no kind {pattern}{f'; did you mean {near[0]}?' if near else ''}")
+    for column, pattern in wanted.items():
+        try:
+            matching_names(warehouse, warehouse.read("gold.finding"), column, [pattern] if pattern else [])
+        except InputError as error:
+            if column == "kind":
+                raise
+            print(printable(f"mqreplay: note: {error}"), file=sys.stderr)
 
 
 COMMAND = Command("mute", add, run)
