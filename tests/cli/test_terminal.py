@@ -57,7 +57,7 @@ def test_an_estate_names_the_worst_finding_of_each_cluster_and_once_what_all_rec
     pulls = {"name": "pulls", "state": "not judged", "judged": 0, "differing": 0, "undetermined": 0, "lacks": "no"}
     down = "1 critical: the master of broker-a did not answer for 88 s from 02:51:31."
     quiet = [
-        Outcome(f"c{n}", level="quiet", verdict="No problem found: 7 caches of queues judged in 8 h.", coverage=[pulls])
+        Outcome(f"c{n}", level="quiet", verdict="No problem found in 8 h: 7 caches of queues judged.", coverage=[pulls])
         for n in range(4)
     ]
     print_outcome([*quiet, Outcome("bad", level="critical", verdict=down)], "nightly", "W")
@@ -65,7 +65,7 @@ def test_an_estate_names_the_worst_finding_of_each_cluster_and_once_what_all_rec
     assert lines[1:4] == [
         "5 clusters: 1 critical, 4 quiet",
         f"critical bad  {down[:-1]}",
-        "quiet    c0   No problem found: 7 caches of queues judged in 8 h",
+        "quiet    c0   No problem found in 8 h: 7 caches of queues judged",
     ]
     assert [line for line in lines if "pulls" in line] == ["The recording of 4 clusters cannot show: pulls"]
 
@@ -88,7 +88,7 @@ def test_commands_have_the_path_of_a_program_that_is_not_on_the_path(
 
 def test_doctests() -> None:
     assert doctest.testmod(rows)[:2] == (0, 1)
-    assert doctest.testmod(time_span)[:2] == (0, 4)
+    assert doctest.testmod(time_span)[:2] == (0, 5)
 
 
 def printed(capsys: pytest.CaptureFixture[str], names: list[str], row: tuple[object, ...], form: str) -> list[str]:

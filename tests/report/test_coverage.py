@@ -97,7 +97,7 @@ def test_a_night_without_packets_is_free_of_problems_and_says_what_it_cannot_sho
     pulls = [Coverage("gold.p", "pull", "pulls", judged=7, undetermined=2)]
     assert (level([], [*pulls, *sends]), verdict([], [*pulls, *sends], night)) == (
         "quiet",
-        "No problem found: 7 pulls judged in 8 h 2 min.",
+        "No problem found in 8 h 2 min: 7 pulls judged.",
     )
     assert limits([*pulls, *sends]) == (
         "This recording cannot show: tries of sends; 2 other decisions are undetermined."
@@ -128,7 +128,7 @@ def test_the_verdict_says_when_to_the_nearest_second_and_in_both_languages() -> 
     assert chinese.startswith("2 个严重问题：")
     assert chinese.endswith("（02:51:31 起）；1 个警告。")
     assert verdict_in("2 critical: unknown here; 1 warning.", [], zh) == "2 个严重问题：unknown here；1 个警告。"
-    assert zh.text("No problem found: 7 pulls judged in 8 h 2 min.") == "没有发现问题：8 小时 2 分钟内判断了拉取 7。"
+    assert zh.text("No problem found in 8 h 2 min: 7 pulls judged.") == "8 小时 2 分钟内没有发现问题：判断了拉取 7。"
 
 
 def test_offset_changes_and_members_that_could_not_be_judged_are_named(tmp_path: Path) -> None:

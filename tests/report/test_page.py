@@ -19,7 +19,7 @@ def test_same_data_same_bytes():
 
 def test_a_quiet_night_says_so():
     page = build_report(data(findings=[]))
-    assert "<h1><bdi>No problem found: 23,671 pulls judged in" in page
+    assert "<h1><bdi>No problem found in 1 h: 23,671 pulls judged." in page
     assert '<div class="verdict quiet">' in page
 
 

@@ -74,7 +74,7 @@ def verdict(findings: Sequence[Row], coverages: Sequence[Coverage], recorded: Ni
     if any(each.lacks_ordinary for each in not_judged(coverages)):
         text = f"No problem found in what could be judged: {_judged(coverages)}{time}"
     else:
-        text = f"No problem found: {_judged(coverages)} judged{time}"
+        text = f"No problem found{time}: {_judged(coverages)} judged"
     return "; ".join(filter(None, [text, to_know])) + "."
 
 
