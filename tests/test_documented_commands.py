@@ -107,7 +107,7 @@ def shown_answers(page: str) -> dict[str, list[str]]:
 @pytest.mark.parametrize(
     ("page", "command"),
     [
-        pytest.param(page, each, marks=[pytest.mark.long] if page in LONG_PAGES else [])
+        pytest.param(page, each, marks=[pytest.mark.long] if page in LONG_PAGES or TWO_NIGHTS in each else [])
         for page in PAGES
         for each in commands(page)
     ],

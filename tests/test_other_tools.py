@@ -192,6 +192,7 @@ def test_pyspark_script(folder: Path) -> None:
     assert {path.name for path in folder.iterdir()} == GIVEN
 
 
+@pytest.mark.long
 def test_spark_sql(folder: Path) -> None:
     (command,) = examples("spark-sql", "sh")
     done = run(command, folder)

@@ -49,7 +49,14 @@ def arguments(command: str, root: str) -> list[str]:
     return [root if each == WAREHOUSE else each for each in shlex.split(command)[1:]]
 
 
-@pytest.mark.parametrize(("command", "shown"), answers())
+@pytest.mark.parametrize(
+    ("command", "shown"),
+    [
+        # A check of a prediction reads a whole recording.
+        pytest.param(*each, marks=[pytest.mark.long] if each[0].startswith("mqreplay whatif check") else [])
+        for each in answers()
+    ],
+)
 def test_answer(
     command: str, shown: list[str], warehouse: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -27,7 +27,13 @@ SAMPLE = ROOT / "data" / "sample"
 KEPT = ROOT / ".pytest_cache" / "kept"  # what made_once made
 # What a judged night depends on, beside its recording: the page has templates, too.
 CODE = ("lib/mqreplay/**/*", "schemas/**/*", "conf/**/*", "requirements/dev.txt")
-MAKERS = ("tests/tests_shared.py", "tests/conftest.py", "tests/night/made_nights.py")
+MAKERS = (
+    "tests/tests_shared.py",
+    "tests/conftest.py",
+    "tests/night/made_nights.py",
+    "tests/night/cut.py",
+    "tests/reliability/recordings.py",
+)
 
 
 def made_once(name: str, make: Callable[[Path], None], *sources: Path) -> Path:

@@ -7,6 +7,8 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from page_files import files_of, run
 from tests_shared import ROOT
 
@@ -14,6 +16,7 @@ FILES = files_of("docs/development/a-new-log-kind.md")
 COMMAND = ["-m", "mqreplay.cli.command_line"]
 
 
+@pytest.mark.long
 def test_two_files_bring_a_kind_of_log_into_the_night(tmp_path: Path) -> None:
     for folder in ("lib", "schemas", "conf"):
         shutil.copytree(ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__"))

@@ -56,6 +56,7 @@ sys.exit(status)
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("recordings", [RECORDINGS[1:], pytest.param(RECORDINGS, marks=pytest.mark.long)], ids=len)
 def test_two_processes_without_java_and_pyspark_give_the_tables_of_one(
     night: Any, tmp_path: Path, recordings: list[str]
@@ -120,6 +121,7 @@ def test_both_engines_give_the_same_tables_of_each_recording(name: str, tmp_path
     assert_same_tables(str(tmp_path / "spark"), str(tmp_path / "local"))
 
 
+@pytest.mark.long
 def test_spark_submit_with_the_local_engine_is_refused_in_one_line(tmp_path: Path) -> None:
     submit = Path(sys.executable).with_name("spark-submit")
     job = [str(ROOT / "jobs" / "nightly.py"), "--recording", RECORDINGS[1], "--warehouse", str(tmp_path / "w")]

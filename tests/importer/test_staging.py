@@ -34,6 +34,7 @@ def content(folder):
     return {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("next_out", ["out", pytest.param("other", marks=pytest.mark.long)])
 def test_the_next_import_removes_what_a_killed_one_left(next_out, tmp_path):
     night = tmp_path / "night"

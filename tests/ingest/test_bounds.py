@@ -270,6 +270,7 @@ def test_good_lines_of_15_mib_fit_into_400_mb_while_they_are_written(tmp_path):
     assert more < 400_000  # KB
 
 
+@pytest.mark.long
 def test_a_small_file_of_a_million_bad_lines_stays_small(tmp_path):
     read, rows, refused, kept, more = exploded(tmp_path, "short lines")
     assert (tmp_path / "pull_log.jsonl.gz").stat().st_size < 4_000

@@ -101,6 +101,7 @@ def test_without_what_is_needed_again_it_is_refused_until_that_is_back(recording
     assert ingest(recording, tmp_path / "late", forget=False) == whole
 
 
+@pytest.mark.long
 def test_a_removed_snapshot_leaves_the_tables_of_those_that_are_left(recording, tmp_path):
     ingest(recording, tmp_path / "warehouse")
     for at in (2, 5, 8):

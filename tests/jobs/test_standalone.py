@@ -11,10 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from mqreplay.settings import load_settings
-from reliability.recordings import make_recordings
+from reliability.recordings import small_night
 from standalone_cluster import environment, standalone
-from tests_shared import ROOT, SAMPLE, run, table_rows, tables
+from tests_shared import ROOT, SAMPLE, table_rows, tables
 
 BIN = Path(sys.executable).parent
 BULK, CONF = str(SAMPLE / "bulk-5.3.3"), str(ROOT / "conf" / "sample.toml")
@@ -36,27 +35,35 @@ def submit(job: str, *arguments: str, master: str, options: Sequence[str] = ()) 
 
 
 @pytest.fixture
-def small(tmp_path) -> tuple[str, str]:
-    """Two minutes of a sample, and the warehouse of their night on this machine."""
-    recordings, root = tmp_path / "recordings", str(tmp_path / "local")
-    recordings.mkdir()
-    make_recordings(recordings)
-    recording = str(recordings / "content-2")
-    run("nightly", root, load_settings(CONF), lambda what: None, recordings=[recording])
-    return recording, root
+def small() -> tuple[str, str, list[str]]:
+    """Two minutes of a sample, the warehouse of their night on this machine, and the options for its settings."""
+    return *small_night(), []
 
 
 @pytest.fixture
-def bulk(night) -> tuple[str, str]:
-    """The sample, and the warehouse of its night on this machine."""
-    return BULK, night.root
+def bulk(night) -> tuple[str, str, list[str]]:
+    """The sample, the warehouse of its night on this machine, and the options for its settings."""
+    return BULK, night.root, ["--conf", CONF]
 
 
-@pytest.mark.parametrize("size", ["small", pytest.param("bulk", marks=pytest.mark.long)])
+def test_ingest_on_two_workers_gives_the_same_tables(master, small, tmp_path):
+    """The night has ten times as many jobs: it is long."""
+    root, (recording, local, _) = str(tmp_path / "warehouse"), small
+    done = submit("ingest", "--recording", recording, "--warehouse", root, master=master)
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert "Traceback" not in done.stderr
+    names = [name for name in tables(local) if name.startswith(("bronze.", "silver.")) and name not in SKIPPED]
+    assert len(names) > 5
+    for name in names:
+        assert table_rows(root, name, CLUSTER) == table_rows(local, name, CLUSTER), name
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("size", ["small", "bulk"])
 def test_nightly_on_two_workers_gives_the_same_tables(master, request, size, tmp_path):
     root = str(tmp_path / "warehouse")
-    recording, local = request.getfixturevalue(size)
-    done = submit("nightly", "--recording", recording, "--warehouse", root, "--conf", CONF, master=master)
+    recording, local, options = request.getfixturevalue(size)
+    done = submit("nightly", "--recording", recording, "--warehouse", root, *options, master=master)
     assert done.returncode == 0, done.stderr[-3000:]
     assert "Traceback" not in done.stderr
     pulls = len(table_rows(local, "silver.pull", CLUSTER))
@@ -90,6 +97,7 @@ def test_nightly_on_two_workers_reads_and_writes_by_names(master, night, tmp_pat
     assert log["commitInfo"]["engineInfo"].startswith("Apache-Spark")
 
 
+@pytest.mark.long
 def test_a_setting_that_comes_too_late_is_refused(tmp_path):
     conf, root = tmp_path / "own.toml", tmp_path / "warehouse"
     conf.write_text('[spark]\nmaster = "yarn"\ndriver_memory = "1024m"\n[spark.extra]\n"spark.driver.cores" = 2\n')

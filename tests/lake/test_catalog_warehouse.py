@@ -76,6 +76,7 @@ def test_rows_of_every_type_are_those_of_a_warehouse_by_path(named: CatalogWareh
     assert named.read(TABLE).head(1).collect().height == 1
 
 
+@pytest.mark.long
 def test_days_are_replaced_in_one_commit(named: CatalogWarehouse, rows) -> None:
     named.replace_rows(TABLE, rows({"id": 1}, {"id": 2, "day": SECOND}, {"id": 3, "cluster": "z"}), None)
     before = named.version(TABLE)

@@ -82,11 +82,10 @@ def four(recordings: Path, tmp_path_factory: pytest.TempPathFactory) -> list[str
     return [*(str(recordings / name) for name in CLUSTERS), str(folder / "d")]
 
 
-def test_clusters_in_tasks_have_the_tables_of_clusters_one_after_the_other(
+def test_a_task_that_fails_adds_what_it_had_completed_and_the_others_are_done(
     four: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    root, whole = str(tmp_path / "w"), str(tmp_path / "whole")
-    failed: list[Failure] = []
+    root, failed = str(tmp_path / "w"), list[Failure]()
     with monkeypatch.context() as patch:
         patch.setattr(nightly_run, "replay_day", fails_for("b", KeyError("x")))
         outcomes = nightly.run("nightly", root, IN_THIS_PROCESS, quiet, recordings=four, engine="local", failed=failed)
@@ -97,6 +96,13 @@ def test_clusters_in_tasks_have_the_tables_of_clusters_one_after_the_other(
     assert set(table_at(root, "silver.pull")["cluster"]) == {"a", "b", "c", "d"}
     # One commit has all clusters, after those that made the table and its constraint.
     assert (Warehouse(root).version("gold.judgement"), Warehouse(root).version("silver.pull")) == (1, 2)
+
+
+@pytest.mark.long
+def test_clusters_in_tasks_have_the_tables_of_clusters_one_after_the_other(
+    four: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root, whole = str(tmp_path / "w"), str(tmp_path / "whole")
     run("nightly", root, load_settings(), quiet, recordings=four)
     with monkeypatch.context() as patch:
         patch.setattr(estate, "FEW", 5)
@@ -111,6 +117,7 @@ def test_clusters_in_tasks_have_the_tables_of_clusters_one_after_the_other(
     ]
 
 
+@pytest.mark.long
 def test_a_failure_of_the_machine_in_a_task_stops_the_run(
     four: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

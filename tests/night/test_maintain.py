@@ -251,6 +251,7 @@ def test_an_interrupted_removal_is_completed(commits, before, kept, settings, tm
         assert_frame_equal(table_at(root, name), table_at(other, name), check_row_order=False, check_exact=True)
 
 
+@pytest.mark.long
 def test_a_dry_run_changes_nothing(before, settings, tmp_path) -> None:
     root = tmp_path / "warehouse"
     shutil.copytree(before, root)
@@ -285,6 +286,7 @@ def _changes(root: Path, name: str) -> list[Any]:
     return [a for a in actions for kind in ("add", "remove") if a.get(kind, {}).get("dataChange")]
 
 
+@pytest.mark.long
 def test_what_was_done_is_printed(before, tmp_path, capsys) -> None:
     command = ["maintain", "--warehouse", str(before), "--keep", "silver=3d", "--dry-run"]
     assert cli.main([*command, "--json"]) == 0
@@ -309,6 +311,7 @@ def test_a_wrong_number_of_days_is_refused_in_one_line(keep, tmp_path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.long
 def test_days_are_counted_from_the_last_recorded_day(before, settings, tmp_path) -> None:
     """The sample is years old, or of the future: no day goes because of the day of the run."""
     root = tmp_path / "warehouse"

@@ -96,6 +96,7 @@ def test_one_recording_or_two_make_no_difference(over, two):
         assert not mine.is_empty()
 
 
+@pytest.mark.long
 def test_a_day_is_replayed_once(two):
     days = two[1]
     assert len(days) == 2

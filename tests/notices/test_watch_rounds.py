@@ -136,6 +136,7 @@ def assert_begins(out: str, answer: object) -> None:
     assert out.split()[: len(words)] == words
 
 
+@pytest.mark.long
 def test_open_findings_have_their_evidence_and_a_page_of_the_last_minutes(tmp_path, capsys):
     feed, root = Feed(SAMPLE / "bulk-5.3.3", tmp_path / "live"), str(tmp_path / "warehouse")
     now = feed.reach[0] + 100_000

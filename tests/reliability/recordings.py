@@ -9,8 +9,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from mqreplay.settings import load_settings
 from night.cut import cut
-from tests_shared import SAMPLE
+from tests_shared import SAMPLE, made_once, run
 
 SOURCE = SAMPLE / "bulk-5.3.3"
 KINDS = ("pull_log", "offset_commits", "heartbeats")
@@ -71,3 +72,16 @@ def make_recordings(folder: Path) -> Recordings:
         lines = gzip.decompress(path.read_bytes()).splitlines(keepends=True)
         path.write_bytes(gzip.compress(b"".join(lines[: len(lines) * thirds // 3]), 1, mtime=0))
     return Recordings(folder)
+
+
+def small_night() -> tuple[str, str]:
+    """Return the third content, and a warehouse of its night on this machine; tests must write to neither."""
+
+    def judge(folder: Path) -> None:
+        (folder / "recordings").mkdir()
+        make_recordings(folder / "recordings")
+        recordings = [str(folder / "recordings" / "content-2")]
+        run("nightly", str(folder / "warehouse"), load_settings(), lambda what: None, recordings=recordings)
+
+    folder = made_once("small-night", judge, SOURCE)
+    return str(folder / "recordings" / "content-2"), str(folder / "warehouse")

@@ -15,7 +15,7 @@ from reliability.damaged_warehouse import Counts, DamagedWarehouse
 from reliability.recordings import Recordings
 from reliability.warehouse_damage import KINDS, damages
 
-SHORT, LONG, SEED = 4, 500, 1
+SHORT, LONG, SEED = 3, 500, 1
 
 
 def test_some_damages(recordings: Recordings, tmp_path: Path) -> None:

@@ -8,12 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from reliability.recordings import make_recordings
+from reliability.recordings import small_night
 from reliability.table_rows import Tables, difference, read_tables
 from storage.hdfs_server import HdfsServer
 from storage.s3_server import S3Server
 from storage.stores import HdfsStore, S3Store, Store, hdfs_store, s3_store
-from tests_shared import run
 
 STEPS = "bronze.step"  # has digests of the place of the recording
 
@@ -54,15 +53,10 @@ class CleanNight:
 
 
 @pytest.fixture(scope="session")
-def clean(tmp_path_factory: pytest.TempPathFactory) -> CleanNight:
+def clean() -> CleanNight:
     """The small recording of the tests of interrupted runs."""
-    from mqreplay.settings import load_settings
-
-    folder, root = tmp_path_factory.mktemp("recordings"), tmp_path_factory.mktemp("clean")
-    make_recordings(folder)
-    recording = str(folder / "content-2")
-    run("nightly", str(root), load_settings(), lambda what: None, recordings=[recording])
-    return CleanNight(recording, read_tables(root))
+    recording, root = small_night()
+    return CleanNight(recording, read_tables(Path(root)))
 
 
 def _moved(rows: Counter[str], recording: str, elsewhere: str) -> Counter[str]:

@@ -19,6 +19,12 @@ def test_a_night_on_a_store_leaves_the_tables_of_a_local_one(store: Store, clean
     assert first.wait() == 0
     assert not clean.wrong_in(store.copy_of("warehouse", tmp_path / "copy"), recording)
 
+
+@pytest.mark.long
+def test_commands_on_a_store(store: Store, clean: CleanNight, tmp_path: Path) -> None:
+    recording = store.put(Path(clean.recording), "recording")
+    assert store.nightly(tmp_path / "first", recording).wait() == 0
+
     again = store.nightly(tmp_path / "again", recording)
     assert (again.wait(), again.errors()) == (0, [])
     assert "none new or changed" in again.folder.joinpath("stderr").read_text()

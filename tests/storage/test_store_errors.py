@@ -116,6 +116,7 @@ def test_store_without_conditional_writes(ends: Ends, s3: S3Store, front: S3Fron
     assert "has no conditional writes" in line
 
 
+@pytest.mark.long
 def test_data_nodes_that_stop_answering(ends: Ends, hdfs: HdfsStore) -> None:
     with hdfs.server.stopped(*hdfs.server.data_nodes):
         (line,) = ends(CRASHED, f"{hdfs.uri}/warehouse")
