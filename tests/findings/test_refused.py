@@ -70,10 +70,15 @@ def test_another_reason_is_reported_too() -> None:
     assert row["advice"].startswith("Read the remark of the answers")
 
 
-def logged(*differs: Row, answers: tuple[Row, ...] = ()) -> list[Row]:
+def logged(
+    *differs: Row, answers: tuple[Row, ...] = (), members: tuple[str, ...] = ("other",), seen_s: int = 100
+) -> list[Row]:
     error = {"request": "pull", "response_code": 24, "remark": "the consumer's group info not exist"}
     runs = refused_runs_of_shard(rows("gold.pull_answer", ANSWER | {"response_code": 24}, answers), 120)
-    made = logged_refusals(rows("silver.client_error", error, differs), runs, "c", 120, 45)
+    alive = rows("gold.queue_owner", {"to_ts": at(seen_s)}, [{"consumer_group": group} for group in members])
+    made = logged_refusals(
+        rows("silver.client_error", error, differs), runs, alive.select("consumer_group", "to_ts"), "c", 120, 45
+    )
     assert dict(made.schema) == SCHEMA
     return made.sort("from_ts").rows(named=True)
 
@@ -87,6 +92,15 @@ def test_refusals_of_a_clients_log() -> None:
     )
     assert row["severity"] == "info"
     assert logged(*times[:3]) == [], "a start"
+    (row,) = logged(times[0], members=())
+    assert (row["severity"], row["summary"]) == (
+        "info",
+        "1 pull of a group that the log does not name was refused (code 24): "
+        "no consumer of the group was registered with the broker.",
+    ), "nothing shows a start"
+    assert len(logged(times[0] | {"consumer_group": "g"})) == 1
+    assert logged(times[0] | {"consumer_group": "g"}, members=("g",)) == []
+    assert len(logged(times[1] | {"consumer_group": "g"}, members=("g",), seen_s=1)) == 1, "it had left"
     assert logged(*times, answers=({}, {"request_ts": at(12)})) == [], "the pulls themselves show it"
     (row,) = logged(
         {"ts": at(0), "response_code": 16, "remark": "the topic[t] pulling message is forbidden"} | ANSWERED

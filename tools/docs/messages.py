@@ -78,7 +78,7 @@ def page() -> str:
         clients="\n".join(f"- {form}" for form in (CPP, GO, GRPC)),
         readers=", ".join(f"`{command}`" for command in READERS),
         commands="\n".join(_row(_code(one["command"]), *_words(one)) for one in records if "command" in one),
-        unused="\n".join(_unused(one) for one in records if not {"command", "part"} & one.keys()),
+        unused="\n".join(_unused(one) for one in records if not {"command", "parts"} & one.keys()),
     )
 
 

@@ -71,8 +71,14 @@ def find(evidence: FindingEvidence, limits: Limits) -> pl.DataFrame:
     by_copies = finding(
         topics, PULL_REFUSED, evidence.cluster, severity="warning", form="topic", advice_form=pull_refusal.TOPIC
     )
+    alive = pl.concat(frame.select("consumer_group", "to_ts") for frame in (evidence.members, evidence.queue_owner))
     logged = logged_refusals(
-        evidence.client_error, evidence.refused_runs, evidence.cluster, limits.same_cause_gap_s, limits.refused_s
+        evidence.client_error,
+        evidence.refused_runs,
+        alive,
+        evidence.cluster,
+        limits.same_cause_gap_s,
+        limits.refused_s,
     )
     return pl.concat([pulls, by_copies, logged])
 
@@ -103,12 +109,13 @@ def refused_pulls(runs: pl.DataFrame, cluster: str, gap_s: int, refused_s: int) 
 
 
 def logged_refusals(
-    client_error: pl.DataFrame, runs: pl.DataFrame, cluster: str, gap_s: int, refused_s: int
+    client_error: pl.DataFrame, runs: pl.DataFrame, alive: pl.DataFrame, cluster: str, gap_s: int, refused_s: int
 ) -> pl.DataFrame:
-    """Return PULL_REFUSED of clients' logs, without what recorded pulls (``runs``) show already.
+    """Return PULL_REFUSED of logs, without what recorded pulls (``runs``) show already.
 
     Codes of a start, and pulls without an answer, are info for less than ``refused_s`` seconds, and none for less than
-    AGAIN_S.
+    AGAIN_S: a consumer started. A code counts all the same if no member of the group was seen afterwards (``alive``:
+    consumer_group, to_ts of members).
     """
     pulls = client_error.filter(pl.col("request") == PULL_REQUEST)
     reasons = {remark: _words_of(remark) for remark in pulls["remark"].drop_nulls().unique()}
@@ -133,7 +140,12 @@ def logged_refusals(
     meets = (pl.col("from_ts") <= pl.col("until")) & (pl.col("to_ts") >= pl.col("since"))
     unseen = numbered.join(numbered.join(shown, "response_code").filter(meets), "run", how="anti").drop("run")
     lasted_s = (pl.col("to_ts") - pl.col("from_ts")).dt.total_seconds()
-    lasting = unseen.filter(~is_start | (lasted_s >= AGAIN_S)).with_columns(
+    last = pl.concat([alive, alive.with_columns(pl.lit("").alias("consumer_group"))]).rename(
+        {"consumer_group": "subject"}
+    )
+    seen = unseen.join(last.group_by("subject").agg(pl.col("to_ts").max().alias("last_ts")), "subject", how="left")
+    is_no_start = ~is_unanswered & (pl.col("last_ts") >= pl.col("from_ts")).fill_null(value=False).not_()
+    lasting = seen.filter(~is_start | (lasted_s >= AGAIN_S) | is_no_start).with_columns(
         pl.when(lasted_s > 0).then(lasted_s).alias("within_s"), is_unnamed=pl.col("subject") == ""
     )
     severity = pl.when(~is_start | (lasted_s >= refused_s)).then(pl.lit("warning")).otherwise(pl.lit("info"))

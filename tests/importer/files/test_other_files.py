@@ -119,10 +119,6 @@ LINES = {
         "519462681834, index: -275, mappedFileSize: 1073741824, mappedFiles count: 13",
         "places in the commit log that a broker looked for",
     ),
-    "broker.log": (
-        "WARN PullMessageThread_84 - the consumer's group info not exist, group: pay",
-        "no consumer of the group was registered with it, with code 24 (give rocketmq_client.log",
-    ),
     "job.log": (
         "INFO NettyClientPublicExecutor_1 - receive broker's notification[10.1.0.7:10911], the consumer group: g "
         "changed, rebalance immediately",
@@ -170,8 +166,8 @@ def test_a_line_without_a_fact_is_named(name: str, tmp_path: Path) -> None:
 # Parts of logs under another name: the thread of the lines shows which log it is.
 PARTS = {
     "INFO TransactionalMessageCheckService - Begin to check prepare message, begin time:1629807667523": "transactions",
-    "ERROR TimerEnqueueGetService - Unknown exception in enqueuing": "time of delivery",  # apache/rocketmq#7641
-    "WARN AllocateMappedFileService - create mappedFile spent time(ms) 1532 queue size 1": "log of its store",
+    "INFO TimerEnqueueGetService - TimerEnqueueGetService service started": "time of delivery",  # apache/rocketmq#7641
+    "INFO AllocateMappedFileService - AllocateMappedFileService service started": "log of its store",
     "INFO PopReviveService_0 - reviveQueueId=0,ck listSize=0": "log of POP",
     "INFO NettyEventExecutor - NettyEventExecutor service end": "log of connections",  # apache/rocketmq#429
     "INFO brokerOutApi_thread_4 - Registering current broker to name server completed.": "part of a broker's log",

@@ -72,6 +72,15 @@ class OffsetCorrected(NamedTuple):
     new_offset: int
 
 
+class PullRefused(NamedTuple):
+    """The broker refused a pull with a code and a remark; the line names the group or the topic, or both."""
+
+    response_code: int
+    remark: str
+    group: str | None = None
+    topic: str | None = None
+
+
 class ResetStarted(NamedTuple):
     """The broker was asked from ``client_addr`` to reset the offsets of a group (INVOKE_BROKER_TO_RESET_OFFSET).
 

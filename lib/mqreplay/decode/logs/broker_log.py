@@ -9,6 +9,12 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final
 
+from mqreplay.core.pull_check import (
+    FILTER_DATA_NOT_LATEST,
+    SUBSCRIPTION_NOT_EXIST,
+    SUBSCRIPTION_NOT_LATEST,
+    SUBSCRIPTION_PARSE_FAILED,
+)
 from mqreplay.decode.body import body_of
 from mqreplay.decode.logs import broker_life
 from mqreplay.decode.logs.broker_facts import (
@@ -20,6 +26,7 @@ from mqreplay.decode.logs.broker_facts import (
     LockLine,
     MinuteCount,
     OffsetCorrected,
+    PullRefused,
     ResetDone,
     ResetRefused,
     ResetSent,
@@ -129,6 +136,42 @@ _OFFSETS: Final = (
         start="PULL_OFFSET_MOVED:correction offset",
     ),
 )
+_REFUSED: Final = tuple(
+    Form(
+        text,
+        PullRefused,
+        "PullMessageProcessor#processRequest",
+        constants={"response_code": code, "remark": remark},
+        signs=None,
+    )
+    for text, code, remark in (
+        (
+            "the consumer's group info not exist, group: {group}",
+            SUBSCRIPTION_NOT_EXIST,
+            "the consumer's group info not exist",
+        ),
+        (
+            "the consumer's subscription not exist, group: {group}, topic:{topic:key}",
+            SUBSCRIPTION_NOT_EXIST,
+            "the consumer's subscription not exist",
+        ),
+        (
+            "The broker's subscription is not latest, group: {group} {:text}",
+            SUBSCRIPTION_NOT_LATEST,
+            "the consumer's subscription not latest",
+        ),
+        (
+            "The broker's consumer filter data is not latest, group: {group}, topic: {topic:key}, {:text}",
+            FILTER_DATA_NOT_LATEST,
+            "the consumer's consumer filter data not latest",
+        ),
+        (
+            "Parse the consumer's subscription[{:text}] failed, group: {group}",
+            SUBSCRIPTION_PARSE_FAILED,
+            "parse the consumer's subscription failed",
+        ),
+    )
+)
 _RESETS: Final = (
     Form(
         f"[reset-offset] reset offset started by {{?/}}{{client_addr}}. {_TOPIC_GROUP}, timestamp={{timestamp:long}}, "
@@ -189,7 +232,7 @@ _RESETS: Final = (
         versions="5",
     ),
 )
-FORMS: Final = (*_MEMBERS, *_SUBSCRIPTIONS, *_OFFSETS, *_RESETS, *broker_life.FORMS)
+FORMS: Final = (*_MEMBERS, *_SUBSCRIPTIONS, *_OFFSETS, *_REFUSED, *_RESETS, *broker_life.FORMS)
 LOCK_FORMS: Final = (
     Form(
         "tryLock{?Batch}, message queue not locked, I got it. Group: {group} NewClientId: {client_id} {queue}",

@@ -201,7 +201,9 @@ def _line(
         # A terminal that wraps lines may fill up the first part with blanks.
         joined = _PADDING.sub("", text)
         log, message, fact = _message(messages, joined, messages.find(joined))
-    return LogLine(clock, wrapping, message, None if fact is None else log, fact, thread)
+    if fact is None:
+        return LogLine(clock, wrapping, text, None, None, thread)
+    return LogLine(clock, wrapping, message, log, fact, thread)
 
 
 def _message(messages: Messages, text: str, place: tuple[str, int] | None) -> tuple[str | None, str, Fact | None]:

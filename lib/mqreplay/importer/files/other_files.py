@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from importlib.resources import files
 from typing import Final, NamedTuple
@@ -50,10 +51,24 @@ _FILES, _LOGS, _TEXTS, _COMMANDS = (_kinds(by) for by in ("name", "log", "text",
 _THREADS: Final = _kinds("thread", r"\b")
 # Parts of messages, and how their lines are counted.
 UNUSED_MESSAGES: Final = tuple(
-    (record["part"], record["what"] + (f" (give {record['instead']})" if "instead" in record else ""))
+    (part, record["what"] + (f" (give {record['instead']})" if "instead" in record else ""))
     for record in _RECORDS
-    if "part" in record
+    for part in record.get("parts", ())
 )
+_WORD: Final = re.compile("[A-Za-z]+")
+_INNER_WORD: Final = re.compile("(?<=[^A-Za-z])[A-Za-z]+(?=[^A-Za-z])")
+
+
+def _places_by_word() -> Mapping[str, Sequence[int]]:
+    """Return the parts by a word that their messages have: to look each part up in each line takes longer."""
+    places: dict[str, list[int]] = defaultdict(list)
+    for place, (part, _) in enumerate(UNUSED_MESSAGES):
+        words = _INNER_WORD.findall(part) or _WORD.findall(part)  # at its edges a part may have half a word
+        places[min(words, key=lambda word: (len(places.get(word, ())), -len(word)))].append(place)
+    return places
+
+
+_PLACES: Final = _places_by_word()
 
 
 def _named(kinds: Sequence[UnusedKind], name: str) -> UnusedKind | None:
@@ -121,7 +136,8 @@ def unused_message(message: str) -> str | None:
     """
     if "  DESC: " in message:  # the answer of a broker, which a client logged: exceptions.py reads it
         return None
-    return next((form for part, form in UNUSED_MESSAGES if part in message), None)
+    places = {place for word in _WORD.findall(message) for place in _PLACES.get(word, ())}
+    return next((UNUSED_MESSAGES[place][1] for place in sorted(places) if UNUSED_MESSAGES[place][0] in message), None)
 
 
 def unused_text(head: str) -> UnusedKind | None:

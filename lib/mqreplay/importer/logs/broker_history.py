@@ -7,14 +7,23 @@ least every 120 s. So `Presence` repeats such a client every minute, like an unc
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Set
 from typing import Final, NamedTuple
 
 from mqreplay.decode import broker_events as events
 from mqreplay.decode.logs import broker_facts as log
 from mqreplay.decode.logs.form import Fact
 from mqreplay.decode.server_requests import INVOKE_BROKER_TO_RESET_OFFSET, RESET_CONSUMER_CLIENT_OFFSET
-from mqreplay.importer.logs.broker_records import SOURCE, Broker, Record, broker_fields, event_record, runtime
+from mqreplay.importer.logs.broker_records import (
+    SOURCE,
+    Broker,
+    Record,
+    Refusal,
+    broker_fields,
+    event_record,
+    refusal_record,
+    runtime,
+)
 from mqreplay.importer.logs.registered_clients import Presence, Registrations, Subscriptions
 
 ALIVE_MS: Final = 30_000  # largest interval between records of a running broker
@@ -135,11 +144,15 @@ class ResetHistory:
 
 
 class BrokerEvents:
-    """The starts, roles and topics of one broker, from its facts in order. Its id need not be known."""
+    """The starts, roles, topics and refusals of one broker, from its facts in order. Its id need not be known."""
 
-    def __init__(self, broker_name: str, broker: Broker | None) -> None:
-        """Take the name that the broker's log shows; ``broker`` is None if its id is not known."""
+    def __init__(self, broker_name: str | None, broker: Broker | None, refused: Set[Refusal]) -> None:
+        """Take the name that the broker's log shows; ``broker`` is None if its id is not known.
+
+        Without a name, only refusals of pulls count, but those that clients' logs have too (``refused``).
+        """
         self._name = broker_name
+        self._refused = refused
         self._fields = {} if broker is None else {"broker_id": broker.broker_id, "broker_addr": broker.addr}
         self._settings: set[str] = set()  # of the last start
         self._start_ts: int | None = None
@@ -158,6 +171,12 @@ class BrokerEvents:
     def take(self, ts: int, fact: Fact) -> Iterator[Record]:
         """Yield the records of a fact."""
         match fact:
+            case log.PullRefused():
+                if self._refused.isdisjoint({(fact.group, fact.response_code), (None, fact.response_code)}):
+                    names = {"broker_name": self._name, "broker_addr": self._fields.get("broker_addr")}
+                    yield refusal_record(ts, fact, names)
+            case _ if self._name is None:
+                pass
             case log.Setting(name):
                 if not self._settings or name in self._settings:
                     is_again = not self.is_ready and self._start_ts is not None and ts - self._start_ts <= _AGAIN_MS
@@ -201,7 +220,7 @@ class BrokerEvents:
         return self._start_ts is not None and ts - self._start_ts <= _START_MS
 
     def _event(self, ts: int, event: str, **fields: object) -> Record:
-        return event_record(ts, event, self._name, {**self._fields, **fields})
+        return event_record(ts, event, str(self._name), {**self._fields, **fields})
 
 
 class BrokerHistory:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Final, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Final, NamedTuple
 
 from mqreplay.core.pull_check import SYSTEM_ERROR
 from mqreplay.decode import broker_events as events
 from mqreplay.decode.client_errors import PULL_REQUEST
-from mqreplay.decode.logs.broker_facts import LockLine
+from mqreplay.decode.logs.broker_facts import LockLine, PullRefused
 from mqreplay.decode.logs.controller_log import BrokerInactive, MasterElected
 from mqreplay.decode.logs.form import Fact
 from mqreplay.decode.logs.log_line import LogLine
@@ -19,6 +18,7 @@ from mqreplay.decode.logs.remoting_log import RequestFailed
 SOURCE: Final = "broker_log"
 FAILED_REQUESTS: Final = "requests that ended in an exception of a broker, and were no pulls refused by access rules"
 Record = tuple[str, dict[str, object]]
+Refusal = tuple[str | None, int]  # group (None: the line does not name it) and code of a refused pull
 
 
 class Broker(NamedTuple):
@@ -46,9 +46,9 @@ def runtime(ts: int, broker: Broker, error: str | None, source: str, table: Mapp
 
 
 def refused_pulls(
-    lines: Iterable[tuple[int, LogLine]], broker: Broker | None, left_out: Counter[str], examples: dict[str, str]
+    lines: Iterable[tuple[int, LogLine]], broker: Broker | None, leave_out: Callable[[str, str], None]
 ) -> Iterator[Record]:
-    """Yield the records of pulls that a broker refused by its access rules; other failed requests are counted.
+    """Yield the records of pulls that a broker refused by its access rules; ``leave_out`` counts the others.
 
     The broker answers with the exception as remark (NettyRemotingAbstract#processRequestCommand).
     """
@@ -59,11 +59,23 @@ def refused_pulls(
             continue
         refused = fact.refused(line.thread)
         if refused is None:
-            left_out[FAILED_REQUESTS] += 1
-            examples.setdefault(FAILED_REQUESTS, fact.cause or "without its exception")
+            leave_out(FAILED_REQUESTS, fact.cause or "without its exception")
             continue
         answer = {"response_code": SYSTEM_ERROR, "remark": fact.cause, "source": "remoting_log"}
         yield "client_errors", {"ts": ts, "request": PULL_REQUEST, **names, **refused, **answer}
+
+
+def refusal_record(ts: int, fact: PullRefused, names: Mapping[str, object]) -> Record:
+    """Return the record of a pull that a broker refused; ``names`` are fields that name the broker."""
+    what = {"consumer_group": fact.group, "topic": fact.topic}
+    answer = {"response_code": fact.response_code, "remark": fact.remark, "source": SOURCE}
+    return "client_errors", {"ts": ts, "request": PULL_REQUEST, **names, **what, **answer}
+
+
+def refusals_of(errors: Iterable[Mapping[str, Any]]) -> set[Refusal]:
+    """Return the refused pulls among records of client_errors."""
+    pulls = [each for each in errors if each["request"] == PULL_REQUEST and each["response_code"] is not None]
+    return {(each["consumer_group"], each["response_code"]) for each in pulls}
 
 
 def event_record(ts: int, event: str, broker_name: str, fields: Mapping[str, object], source: str = SOURCE) -> Record:

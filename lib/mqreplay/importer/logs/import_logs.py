@@ -33,9 +33,11 @@ from mqreplay.importer.logs.broker_history import LAST_MS, STOPPED, BrokerEvents
 from mqreplay.importer.logs.broker_records import (
     Broker,
     NewTopics,
+    Refusal,
     broker_fields,
     controller_record,
     lock_record,
+    refusals_of,
     refused_pulls,
     runtime,
 )
@@ -87,6 +89,7 @@ class _Import:
         self._presence = Presence()
         self._resets: list[tuple[str, str, str, int]] = []
         self._illegal_pulls: list[Record] = []
+        self._refused: set[Refusal] = set()  # pulls, in clients' logs
         self._corrections: list[Correction] = []
         self._unanswered: list[tuple[int, HeartbeatFailed]] = []
         self._silences: dict[tuple[str, int], list[Span]] = {}  # of each broker's log
@@ -123,10 +126,7 @@ class _Import:
                 stem, record = runtime(ts, Broker(*beat), "it did not answer a heartbeat", "client_log")
                 self._writer.append(stem, record)
             else:
-                self.report.left_out[UNANSWERED_BEATS] += 1
-                self.report.examples.setdefault(
-                    UNANSWERED_BEATS, f"{beat.broker_name}-{beat.broker_id} at {beat.broker_addr}"
-                )
+                self.report.leave_out(UNANSWERED_BEATS, f"{beat.broker_name}-{beat.broker_id} at {beat.broker_addr}")
         self._helps(found)
         return self.report
 
@@ -194,6 +194,7 @@ class _Import:
             if line.fact is not None:
                 yield from history.take(zones.epoch_ms(line.clock), line.fact)
         yield from history.end()
+        self._refused |= refusals_of(history.errors)
         self.report.left_out += history.left_out
         self._brokers = history.names | self._brokers
         self._resets += history.resets
@@ -204,10 +205,11 @@ class _Import:
     def _broker_records(self, process: Process, zones: Zones) -> Iterator[Record]:
         broker = self._broker_of(process)
         names = process.broker_names if broker is None else {broker.name}
-        if broker is None and (len(names) != 1 or not process.has_events):
+        is_named = len(names) == 1
+        if broker is None and not process.has_refusals and not (is_named and process.has_events):
             self._named_broker(process)
             return
-        of_events = BrokerEvents(min(names), broker)
+        of_events = BrokerEvents(min(names) if is_named else None, broker, self._refused)
         if broker is None:
             lines = self._lines(process)
             yield from of_events.records(
@@ -299,9 +301,8 @@ class _Import:
                 yield runtime(zones.epoch_ms(line.clock), broker, None, "store_log", figures)
 
     def _remoting_records(self, process: Process, zones: Zones) -> Iterator[Record]:
-        broker, report = self._broker_of(process), self.report
         lines = ((zones.epoch_ms(line.clock), line) for line in self._lines(process))
-        yield from refused_pulls(lines, broker, report.left_out, report.examples)
+        yield from refused_pulls(lines, self._broker_of(process), self.report.leave_out)
 
     def _namesrv_records(self, process: Process, zones: Zones) -> Iterator[Record]:
         named = named_brokers(process, self._brokers.values()) | self._brokers
@@ -339,8 +340,7 @@ class _Import:
             if one not in answered:
                 moved = f"{one.fact.group} on {one.fact.topic}: {one.fact.request_offset} to {one.fact.new_offset}"
                 form = "pulls that a broker answered with another offset, of an unknown queue and client"
-                self.report.left_out[form] += 1
-                self.report.examples.setdefault(form, moved)
+                self.report.leave_out(form, moved)
 
     def _helps(self, found: Sequence[Process]) -> None:
         """Name the members without a log of their own, if other clients have one."""

@@ -62,6 +62,7 @@ class WriterLines:
     settings: dict[str, str] = field(default_factory=dict)  # that a broker logged at its start
     broker_names: set[str] = field(default_factory=set)
     has_events: bool = False  # lines that count without the id of the broker
+    has_refusals: bool = False  # lines that count without its name, too
     registered_ids: set[int] = field(default_factory=set)  # of a broker at name servers
 
     @property
@@ -105,6 +106,8 @@ class WriterLines:
             case broker_facts.RoleBegun(_, broker_name):
                 self.broker_names.add(broker_name)
                 self.has_events = True
+            case broker_facts.PullRefused():
+                self.has_refusals = True
             case broker_facts.StartFailed() | broker_facts.TopicCreated() | broker_facts.TopicDeleted():
                 self.has_events = True
             case _:
@@ -172,6 +175,11 @@ class Process:
     def has_events(self) -> bool:
         """Return whether it has lines that count without the id of the broker."""
         return any(part.has_events for part in self.parts)
+
+    @property
+    def has_refusals(self) -> bool:
+        """Return whether it has lines that count without the name of the broker."""
+        return any(part.has_refusals for part in self.parts)
 
     @property
     def registered_id(self) -> int | None:

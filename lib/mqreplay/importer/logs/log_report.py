@@ -27,3 +27,8 @@ class LogReport:
     found_brokers: dict[str, dict[str, str]] = field(default_factory=dict)  # "<name>-<id>": addr
     lines: LineCount = field(default_factory=LineCount)
     repeated: int = 0  # files with the content of another one
+
+    def leave_out(self, form: str, example: str) -> None:
+        """Count something that is not used."""
+        self.left_out[form] += 1
+        self.examples.setdefault(form, example)

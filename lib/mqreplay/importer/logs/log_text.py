@@ -12,7 +12,15 @@ from typing import Any, BinaryIO, Final, cast
 from mqreplay.decode.logs.broker_facts import StartFailed
 from mqreplay.decode.logs.exceptions import Thrown, cause_in, exceptions_in, joined, request_in
 from mqreplay.decode.logs.line_time import MAX_LINE_BYTES, text_of_line
-from mqreplay.decode.logs.log_line import LogLine, UnusableLine, begins_record, has_level, read_log_line, with_exception
+from mqreplay.decode.logs.log_line import (
+    LOGS,
+    LogLine,
+    UnusableLine,
+    begins_record,
+    has_level,
+    read_log_line,
+    with_exception,
+)
 from mqreplay.decode.logs.other_clients import CPP, GO, GRPC, INSTEAD, other_client
 from mqreplay.decode.logs.remoting_log import RequestFailed
 from mqreplay.decode.text import encoding_of
@@ -30,6 +38,14 @@ _LARGE: Final = 1 << 20  # bytes; a smaller file is read whatever it is
 _CONTROLS: Final = bytes({*range(32)} - {*b"\t\n\r\x1b"})
 _MOST_CONTROLS: Final = 0.08  # of the first bytes of a text; one in ten of random bytes
 _SHOWN: Final = 120  # characters of an example
+_MOST_EXAMPLE: Final = 400  # characters of an example with exceptions, before the last one
+_MOST_ERRORS: Final = 20  # kinds of warnings and errors of a file that are shown
+_LEVEL: Final = re.compile(" (WARN|ERROR) ")
+_ERRORS: Final = {
+    "WARN": "warnings of RocketMQ that no decision uses, of the form ",
+    "ERROR": "errors of RocketMQ that no decision uses, of the form ",
+}
+_CONSTANT: Final = re.compile(r"[^\d\[({=<:,@/%]{4,60}")  # how a message begins, before its values
 _UNDATED: Final = re.compile("without a date|have no date")
 _LOG: Final = re.compile(r"\.(?:log|out)\b")
 _OTHER_REQUEST: Final = "show neither a send nor a pull (give rocketmq_client.log of the client, and broker.log)"
@@ -70,6 +86,21 @@ class LineCount:
         self.left_out += other.left_out
         self.examples = other.examples | self.examples
 
+    def error_form(self, head: str, message: str) -> str | None:
+        """Return the form of a warning or error of RocketMQ that no record names; None for another line."""
+        level, begin = _LEVEL.search(head), _CONSTANT.match(message)
+        if level is None or begin is None:
+            return None
+        form = f"{_ERRORS[level[1]]}{begin[0].rstrip()!r}"
+        shown = sum(each.startswith(tuple(_ERRORS.values())) for each in self.examples)
+        return form if form in self.examples or shown < _MOST_ERRORS else None
+
+    def add_cause(self, form: str, cause: str) -> None:
+        """Add the exception below a line to the example of its form."""
+        example = self.examples.get(form, "")
+        if 0 < len(example) <= _MOST_EXAMPLE and cause[:_SHOWN] not in example:
+            self.examples[form] = f"{example}, with {cause[:_SHOWN]!r}"
+
     def give_up(self, used: int, form: str) -> None:
         """Count lines that were used as left out after all."""
         self.used -= used
@@ -101,19 +132,25 @@ def why_no_log(path: str, count: LineCount) -> str | None:
         shown = "; ".join(f"{form} ({count.left_out[form]:,}), such as line {examples[form]}" for form in unusable)
         instead = f"; give {INSTEAD}" if any(form in OTHER_CLIENTS for form in unusable) else ""
         instead += "; give the lines with their dates" if any(_UNDATED.search(form) for form in unusable) else ""
-        return f"no line of it can be used: {shown}{instead}"
+        words = _log_words(path, count) if any(form.startswith(tuple(_ERRORS.values())) for form in unusable) else ""
+        return f"no line of it can be used: {shown}{instead}{words and f'; it is {words}'}"
     damaged = [form for form in count.left_out if form.startswith("damaged")]
     if damaged:
         return f"no line of it can be used: {', '.join(f'{form}: {count.left_out[form]:,}' for form in damaged)}"
-    named = unused_log(base_name(path))
-    if words := [named.words] if named is not None else [words for words, _ in count.logs.most_common(1)]:
-        return f"none of its {counted(count.read, 'line')} has a message that import uses: it is {words[0]}"
+    if words := _log_words(path, count):
+        return f"none of its {counted(count.read, 'line')} has a message that import uses: it is {words}"
     if count.headed:
         return (
             f"none of its {counted(count.read, 'line')} has a message that import uses; {count.headed:,} of them "
             f"{'is' if count.headed == 1 else 'are'} in a layout of RocketMQ's logs"
         )
     return NO_LINE
+
+
+def _log_words(path: str, count: LineCount) -> str:
+    """Return which log of RocketMQ a file is, by its name or the threads of its lines; "" if none is known."""
+    named = unused_log(base_name(path))
+    return named.words if named is not None else next((words for words, _ in count.logs.most_common(1)), "")
 
 
 @dataclass
@@ -129,7 +166,9 @@ class _Record:
     place: str | None = None  # PATH:LINE of the first exception
 
     def take_cause(self, cause: str | None, count: LineCount) -> None:
-        """Take the first exception below a line whose fact has a cause, and count it as used."""
+        """Take the first exception below a line: it completes a fact that has a cause, else it is shown with it."""
+        if cause is not None and self.form is not None:
+            count.add_cause(self.form, cause)
         match self.line:
             case LogLine(fact=StartFailed(cause=None) | RequestFailed(cause=None) as fact) if cause is not None:
                 self.line = self.line._replace(fact=fact._replace(cause=cause))
@@ -142,8 +181,9 @@ class _Record:
             return self.line
         thrown = joined(self.chain, self.request)
         whole = with_exception(self.line, self.text, thrown)
-        is_moved = self.form == OTHER and (whole is not None or not self.forms)
-        forms = [*self.forms, *([OTHER] if is_moved else [])]
+        is_unnamed = self.form is not None and self.form.startswith((OTHER, *_ERRORS.values()))
+        is_moved = is_unnamed and (whole is not None or not self.forms)
+        forms = [*self.forms, *([self.form] if is_moved and self.form is not None else [])]
         for form in forms:
             count.left_out[form] -= 1
         if whole is not None:
@@ -185,6 +225,8 @@ def log_lines(source: Source, count: LineCount, digest: Any = None) -> Iterator[
 
 def _counted_lines(source: Source, count: LineCount, digest: Any) -> Iterator[tuple[str, LogLine | None, str | None]]:
     """Yield the text of each line, what it holds by itself, and the form under which it is left out (None: used)."""
+    name = base_name(source.path)
+    is_of_rocketmq = name.partition(".")[0] in LOGS or unused_log(name) is not None
     for raw in _raw_lines(source, count, digest):
         count.read += 1
         place = f"{source.path}:{count.read}"
@@ -208,12 +250,15 @@ def _counted_lines(source: Source, count: LineCount, digest: Any) -> Iterator[tu
             if form is None:
                 count.used += 1
             else:
-                is_plain = form == OTHER or form.startswith("damaged")
-                count.leave_out(form, None if is_plain else place, text)
                 if form == OTHER and line is not None:
                     count.headed += 1
-                    if (log := log_of_thread(line.thread)) is not None:
-                        count.logs[log.words] += 1
+                    log = log_of_thread(line.thread)
+                    count.logs.update([] if log is None else [log.words])
+                    if is_of_rocketmq or log is not None:
+                        head = text[: len(text) - len(line.message)]
+                        form = other_client(text) or count.error_form(head, line.message) or OTHER
+                is_plain = form == OTHER or form.startswith("damaged")
+                count.leave_out(form, None if is_plain else place, text)
         yield text, line, form
 
 
