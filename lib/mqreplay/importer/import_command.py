@@ -26,9 +26,9 @@ from mqreplay.importer.files.other_files import HEAD_BYTES, unused_text
 from mqreplay.importer.files.sources import Source
 from mqreplay.importer.import_report import ImportReport
 from mqreplay.importer.logs.import_logs import import_logs
+from mqreplay.importer.logs.line_count import why_no_log
 from mqreplay.importer.logs.log_files import LogScan, scan_logs
 from mqreplay.importer.logs.log_identity import brokers_in_logs
-from mqreplay.importer.logs.log_text import why_no_log
 from mqreplay.importer.mqadmin.admin import Admin
 from mqreplay.importer.mqadmin.output_files import NO_OUTPUT, NO_USE, TOO_LARGE, AdminOutputs
 from mqreplay.importer.staging import SPOOL, RecordingWriter, final_folder, staged, staging_of
@@ -212,9 +212,9 @@ class ImportRun:
         for source, count in scan.without:
             if source.path not in refused:
                 continue  # an output, whose rows are no lines of a log
-            kind = None if count.of_rocketmq else unused_text(text_of_bytes(source.head(HEAD_BYTES))[0])
-            if kind is not None:
-                reasons[source.path] = f"it is {kind.words}"
+            head = "" if count.of_rocketmq else text_of_bytes(source.head(HEAD_BYTES))[0]
+            if (kind := unused_text(head)) is not None:
+                reasons[source.path] = f"it is {kind.words_of(head)}"
                 continue
             reasons[source.path] = why_no_log(source.path, count)
             if count.of_rocketmq:

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from mqreplay.importer.logs.log_text import OTHER, LineCount
+from mqreplay.importer.logs.line_count import OTHER, LineCount
 from mqreplay.importer.stores.snapshots import Copied
 from mqreplay.words.printable import printable
 from mqreplay.words.quantity import counted

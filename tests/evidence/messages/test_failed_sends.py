@@ -83,6 +83,11 @@ def test_a_try_in_a_producers_log() -> None:
     first, second = of_tries(waited | {"cost_ms": 2}, late | {"ts": at(4.005)})
     assert (first["is_last"], second["is_last"]) == (False, None), "a try that succeeds is not logged"
     assert of_tries(logged | {"error": "InterruptedException"}) == []
+    (row,) = of_tries(logged | {"error": "ONSClientException: defaultMQProducer send exception."})
+    assert (row["failure"], row["other_remark"]) == (
+        "the client of the producer threw an exception",
+        "ONSClientException: defaultMQProducer send exception",
+    )
 
 
 def test_a_try_in_a_capture_and_in_a_producers_log_is_one() -> None:

@@ -11,7 +11,8 @@ from pathlib import Path
 from each_case import for_each
 from mqreplay.importer.files.other_files import UNUSED_MESSAGES, unused_message
 from mqreplay.importer.files.sources import Source
-from mqreplay.importer.logs.log_text import LineCount, log_lines, why_no_log
+from mqreplay.importer.logs.line_count import LineCount, why_no_log
+from mqreplay.importer.logs.log_text import log_lines
 
 # Message, words of its count, class.
 LINES = (

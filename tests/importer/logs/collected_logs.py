@@ -11,8 +11,8 @@ from typing import Any
 
 from mqreplay.importer.files.sources import source_of
 from mqreplay.importer.logs.import_logs import LogReport, import_logs
+from mqreplay.importer.logs.line_count import why_no_log
 from mqreplay.importer.logs.log_files import scan_logs
-from mqreplay.importer.logs.log_text import why_no_log
 
 Key = tuple[str, ...]
 MEMBER = ("client_id", "consumer_group")

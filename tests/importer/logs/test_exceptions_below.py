@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import tempfile
 from pathlib import Path
 
 import pytest
 
+from each_case import for_each
 from mqreplay.decode.logs.client_facts import ClientThrew, ListenerFailed, SendFailed
 from mqreplay.decode.logs.log_line import LogLine
 from mqreplay.importer.files.sources import Source
 from mqreplay.importer.logs.client_history import ClientHistory
-from mqreplay.importer.logs.log_text import LineCount, log_lines
+from mqreplay.importer.logs.line_count import LineCount
+from mqreplay.importer.logs.log_text import log_lines
 
 PACKAGE = "org.apache.rocketmq.client.exception"
 REFUSED = f"{PACKAGE}.MQBrokerException: CODE: 14  DESC: service not available now. [CL:  0.92] BROKER: 10.1.0.7:10911"
@@ -121,3 +124,45 @@ def test_pulls_of_4_and_5(tmp_path: Path) -> None:
     assert all(isinstance(fact, ClientThrew) and fact.request == "pull" for fact in facts)
     assert [fact.group for fact in facts if isinstance(fact, ClientThrew)] == [None, "g", "g"]
     assert [fact.thrown and fact.thrown.code for fact in facts if isinstance(fact, ClientThrew)] == [24, 24, 25]
+
+
+ONS = "com.aliyun.openservices.ons.api.exception.ONSClientException"
+
+
+@for_each(
+    (  # ProducerImpl#checkProducerException of rocketmq-ons
+        ("Connect broker failed, Topic=pay, msgId=0A01", "pay"),
+        ("Send message to broker timeout, 3000ms, Topic=MQ_INST_1%pay, msgId=0A01", "MQ_INST_1%pay"),
+        ("Topic does not exist, Topic=pay, msgId=0A01", "pay"),
+        ("defaultMQProducer send exception", None),
+    )
+)
+def test_an_exception_of_ons_without_a_cause(text: str, topic: str | None) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        (line,), _ = read(
+            Path(folder), "2021-06-01 10:00:00.123 ERROR 1 --- [main] c.x.Orders : failed", f"{ONS}: {text}"
+        )
+    assert isinstance(line.fact, ClientThrew)
+    assert (line.fact.request, line.fact.topic) == ("send", topic)
+
+
+@for_each(
+    (
+        (
+            "client.exception.MQClientException: The consumer group[g] has been created before, specify",
+            "of the same group",
+        ),
+        (
+            "client.exception.MQBrokerException: CODE: 206  DESC: the consumer group[g] not online",
+            "no consumer of a group",
+        ),
+        ("client.exception.MQBrokerException: CODE: 3  DESC: request type 351 not supported", "of a later version"),
+        ("remoting.exception.RemotingConnectException: connect to 10.1.0.7:10909 failed", "neither a send nor a pull"),
+    )
+)
+def test_an_exception_of_another_request_is_counted_for_what_it_is(text: str, words: str) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        found, count = read(Path(folder), "2021-06-01 10:00:00.123 ERROR failed", f"org.apache.rocketmq.{text}")
+    assert found == []
+    [form] = [form for form in count.examples if count.left_out[form]]
+    assert words in form

@@ -12,9 +12,9 @@ import pytest
 from mqreplay.importer.brokers.broker_names import LogBroker
 from mqreplay.importer.files.sources import source_of
 from mqreplay.importer.logs.import_logs import LogReport, import_logs
+from mqreplay.importer.logs.line_count import why_no_log
 from mqreplay.importer.logs.log_files import LogScan, scan_logs
 from mqreplay.importer.logs.log_identity import brokers_in_logs
-from mqreplay.importer.logs.log_text import why_no_log
 
 QUEUE = "MessageQueue [topic=t, brokerName=b, queueId=3]"
 

@@ -13,7 +13,7 @@ from importer.logs.collected_logs import NIGHTS, imported
 from mqreplay.decode.kinds import KINDS
 from mqreplay.decode.logs.log_line import LOGS
 from mqreplay.importer.files.layout import base_name
-from mqreplay.importer.logs.log_text import OTHER
+from mqreplay.importer.logs.line_count import OTHER
 from tests_shared import SAMPLE
 
 

@@ -6,7 +6,7 @@ import datetime as dt
 from pathlib import Path
 
 from importer.logs.collected_logs import imported
-from mqreplay.importer.logs.log_text import OTHER
+from mqreplay.importer.logs.line_count import OTHER
 
 MINUTES = range(3)
 

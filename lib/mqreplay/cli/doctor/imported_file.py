@@ -11,7 +11,7 @@ from mqreplay.importer.files.imported_files import gather
 from mqreplay.importer.import_command import write_recording
 from mqreplay.importer.import_report import ImportReport
 from mqreplay.importer.logs.import_logs import UNKNOWN_BROKER
-from mqreplay.importer.logs.log_text import OTHER, LineCount
+from mqreplay.importer.logs.line_count import OTHER, LineCount
 from mqreplay.importer.mqadmin.output_files import NO_OUTPUT
 from mqreplay.words.errors import InputError
 from mqreplay.words.quantity import counted

@@ -67,6 +67,18 @@ FORMS: Final = (
     _form("MQClientException", "No route info of this topic: {topic}", SEND_REQUEST),
     _form("MQClientException", "No route info of this topic, {topic}", SEND_REQUEST),
     _form("MQClientException", "{:text}"),
+    *(  # of ProducerImpl#checkProducerException in rocketmq-ons, which is Aliyun's client, too
+        _form("ONSClientException", text, SEND_REQUEST)
+        for text in (
+            "Connect broker failed, Topic={topic:key}, msgId={:text}",
+            "Send message to broker timeout, {:long}ms, Topic={topic:key}, msgId={:text}",
+            "Receive a broker exception, {:word}={topic:key}, msgId={:text}",
+            "Topic does not exist, Topic={topic:key}, msgId={:text}",
+            "ONS Client check message exception, Topic={topic:key}, msgId={:text}",
+            "defaultMQProducer send exception",
+        )
+    ),
+    _form("ONSClientException", "{:text}"),
     _form("RemotingTooMuchRequestException", "sendDefaultImpl call timeout", SEND_REQUEST),
     _form("RemotingTooMuchRequestException", "{:text}"),
     _form("RemotingConnectException", "connect to {broker_addr:address} failed"),
@@ -93,6 +105,7 @@ _METHODS: Final = {
     ".sendDefaultImpl(": SEND_REQUEST,
     ".sendKernelImpl(": SEND_REQUEST,
     ".checkMessage(": SEND_REQUEST,
+    ".checkProducerException(": SEND_REQUEST,
     ".processPullResponse(": PULL_REQUEST,
     ".consumerSendMessageBack(": SEND_BACK_REQUEST,
 }

@@ -69,14 +69,17 @@ NO_ROUTE: Final = Refusal(ROUTE, "no broker of the topic was known")
 MASTERS_DOWN: Final = Refusal(DOWN, "no broker of the topic was known, as its masters were down")
 NO_ANSWER: Final = Refusal(SILENT, "no answer within the time of the send")
 LOGGED: Final = Refusal(LOG, "rocketmq_client.log of the producer has the exceptions")
+THROWN: Final = Refusal(LOG, "the client of the producer threw an exception")
 UNREACHABLE: Final = Refusal(ADDRESS, "the producer could not connect to the broker's address")
-NOT_CONNECTED: Final = "RemotingConnectException"
-NO_BROKER: Final = r"No route info of this topic|The broker\[[^\]]*\] not exist|No name server address"
+NOT_CONNECTED: Final = "RemotingConnectException|Connect broker failed, Topic="
+NO_BROKER: Final = (
+    r"No route info of this topic|The broker\[[^\]]*\] not exist|No name server address|Topic does not exist, Topic="
+)
 # Not a failure of a broker: the application ended or interrupted the thread.
 INTERRUPTED: Final = r"^(?:java\.lang\.)?InterruptedException"
 MENDS: Final = {
     each.words: each.mend
-    for each in (*REFUSALS.values(), OTHER_REFUSAL, NO_ROUTE, MASTERS_DOWN, NO_ANSWER, UNREACHABLE, LOGGED)
+    for each in (*REFUSALS.values(), OTHER_REFUSAL, NO_ROUTE, MASTERS_DOWN, NO_ANSWER, UNREACHABLE, THROWN, LOGGED)
 }
 # A try that waited for so long, and the next one took a tenth of it or less.
 LONG_MS, LESS = 1_000, 10
@@ -91,13 +94,14 @@ SENDS: Final[dict[str, pl.DataType]] = {
     "record_id": pl.String(),
     "disk_percent": pl.Int64(),  # of the broker's disk when it refused the message, by the remark
     "unreachable_addr": pl.String(),  # the address of UNREACHABLE
-    "other_remark": pl.String(),  # the begin of the remark of OTHER_REFUSAL
+    "other_remark": pl.String(),  # the begin of the remark of OTHER_REFUSAL, or of the error of THROWN
 }
 # Of what a log shows: the exception, by a pattern of its text.
 _EXCEPTIONS: Final = {
     NOT_CONNECTED: UNREACHABLE,
     NO_BROKER: NO_ROUTE,
-    r"Remoting(?:Timeout|TooMuchRequest|SendRequest)Exception": NO_ANSWER,
+    r"Remoting(?:Timeout|TooMuchRequest|SendRequest)Exception|Send message to broker timeout, ": NO_ANSWER,
+    r"^\w+(?:Exception|Error): \S": THROWN,
 }
 # SendMessageProcessor#diskUtil: the used share of the disk of the commit log.
 MOST_REMARK: Final = 120  # characters
@@ -143,12 +147,15 @@ def _by_exception() -> pl.Expr:
 
 
 def _measured() -> dict[str, pl.Expr]:
-    """Return disk_percent and unreachable_addr."""
+    """Return disk_percent, unreachable_addr and other_remark."""
     is_unreachable = pl.col("response_code").is_null() & pl.col("error").str.contains(NOT_CONNECTED)
     return {
         "disk_percent": _disk_percent(pl.col("remark")),
         "unreachable_addr": pl.when(is_unreachable).then("broker_addr"),
-        "other_remark": pl.when(_refusal("remark") == OTHER_REFUSAL.words).then(pl.col("remark").str.head(MOST_REMARK)),
+        "other_remark": pl.when(pl.col("response_code").is_null() & (_by_exception() == THROWN.words))
+        .then(pl.col("error").str.head(MOST_REMARK).str.strip_chars_end("."))
+        .when(_refusal("remark") == OTHER_REFUSAL.words)
+        .then(pl.col("remark").str.head(MOST_REMARK)),
     }
 
 

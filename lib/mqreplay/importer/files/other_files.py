@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from importlib.resources import files
 from typing import Final, NamedTuple
@@ -23,17 +23,29 @@ _OF_TOOLS: Final = frozenset({".git", "__MACOSX"})
 HEAD_BYTES: Final = 65_536  # of a file whose kind its text shows
 
 
+_MOST_SHOWN: Final = 5
+_LONGEST_SHOWN: Final = 200  # characters
+
+
 class UnusedKind(NamedTuple):
-    """What a file or an output is, and what to give instead of it."""
+    """What a file or an output is, what to give instead of it, and what its text shows, by patterns."""
 
     pattern: re.Pattern[str]
     what: str
     instead: str
+    shows: tuple[tuple[re.Pattern[str], str], ...]
 
     @property
     def words(self) -> str:
         """Return what it is, and what to give instead."""
         return f"{self.what}; give {self.instead}" if self.instead else self.what
+
+    def words_of(self, text: str) -> str:
+        """Return the words, with what a text of this kind shows: the largest numbers first."""
+        found = [(match, words) for pattern, words in self.shows for match in pattern.finditer(text[:HEAD_BYTES])]
+        found.sort(key=lambda each: -int(each[0].groupdict().get("n") or 0))
+        shown = [*dict.fromkeys(words.format(*match.groups())[:_LONGEST_SHOWN] for match, words in found)]
+        return f"{self.words}. It shows: {'; '.join(shown[:_MOST_SHOWN])}" if shown else self.words
 
 
 _RECORDS: Final = tomllib.loads(files(__package__).joinpath("unused.toml").read_text(encoding="utf-8"))["file"]
@@ -41,7 +53,12 @@ _RECORDS: Final = tomllib.loads(files(__package__).joinpath("unused.toml").read_
 
 def _kinds(by: str, before: str = "^") -> tuple[UnusedKind, ...]:
     return tuple(
-        UnusedKind(re.compile(f"{before}(?:{record[by]})", re.MULTILINE), record["what"], record.get("instead", ""))
+        UnusedKind(
+            re.compile(f"{before}(?:{record[by]})", re.MULTILINE),
+            record["what"],
+            record.get("instead", ""),
+            tuple((re.compile(pattern, re.MULTILINE), words) for pattern, words in record.get("shows", ())),
+        )
         for record in _RECORDS
         if by in record
     )
@@ -134,8 +151,6 @@ def unused_message(message: str) -> str | None:
     >>> unused_message("PULL_OFFSET_MOVED:none correction. topic=t, groupId=g, requestOffset=7, suggestBrokerId=1")
     'pulls outside the range of a queue that a broker did not correct'
     """
-    if "  DESC: " in message:  # the answer of a broker, which a client logged: exceptions.py reads it
-        return None
     places = {place for word in _WORD.findall(message) for place in _PLACES.get(word, ())}
     return next((UNUSED_MESSAGES[place][1] for place in sorted(places) if UNUSED_MESSAGES[place][0] in message), None)
 
@@ -149,10 +164,11 @@ def unused_text(head: str) -> UnusedKind | None:
     return next((kind for kind in _TEXTS if kind.pattern.search(head)), None)
 
 
-def unused_command(command: str) -> UnusedKind | None:
-    """Return what an output of mqadmin is that no decision uses; None for an unknown command.
+def unused_command(command: str, lines: Iterable[str] = ()) -> str | None:
+    """Return what an output of mqadmin is that no decision uses, and what it shows; None for an unknown command.
 
-    >>> unused_command("allocateMQ").instead
-    'the output of consumerStatus -g GROUP -i CLIENT of each client'
+    >>> unused_command("allocateMQ").partition("; ")[2]
+    'give the output of consumerStatus -g GROUP -i CLIENT of each client'
     """
-    return _named(_COMMANDS, command)
+    kind = _named(_COMMANDS, command)
+    return None if kind is None else kind.words_of("\n".join(lines))

@@ -26,7 +26,8 @@ from mqreplay.decode.logs.log_line import (
 )
 from mqreplay.importer.files.layout import base_name
 from mqreplay.importer.files.sources import Source
-from mqreplay.importer.logs.log_text import OTHER, LineCount, log_lines
+from mqreplay.importer.logs.line_count import OTHER, LineCount
+from mqreplay.importer.logs.log_text import log_lines
 
 # Any line of these shows that a process ran that other evidence names; a controller is none of them.
 WRITTEN_ALWAYS: Final = frozenset(LOGS) - {STORE_LINES, REMOTING_LINES, CONTROLLER_LINES}

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Final
 
-from mqreplay.importer.logs.log_text import LineCount
+from mqreplay.importer.logs.line_count import LineCount
 
 UNANSWERED_BEATS: Final = (
     "heartbeats without an answer, which alone do not show whether the broker or the network failed (give broker.log "

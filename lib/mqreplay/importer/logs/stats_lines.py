@@ -9,7 +9,7 @@ from typing import Final
 
 from mqreplay.decode.logs.broker_facts import FallBehind, MinuteCount
 from mqreplay.decode.logs.form import Fact
-from mqreplay.importer.logs.log_text import OTHER, LineCount
+from mqreplay.importer.logs.line_count import OTHER, LineCount
 from mqreplay.words.time_span import MINUTE_MS
 
 _PROGRESS: Final = "give mqadmin consumerProgress -g GROUP twice, some minutes apart"

@@ -8,13 +8,13 @@ from __future__ import annotations
 import datetime as dt
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from mqreplay.decode.body import body_of
 from mqreplay.importer.brokers.broker_names import BrokerNames
-from mqreplay.importer.files.other_files import unused_command
+from mqreplay.importer.files.other_files import unused_command, unused_message
 from mqreplay.importer.mqadmin.answers import (
     Record,
     broker_runtime,
@@ -136,7 +136,7 @@ class Admin:
         try:
             if command in READERS:
                 return READERS[command](output, ts_ms, self.context)
-            raise DecodeError("not_used", not_used(command))
+            raise DecodeError("not_used", not_used(command, output.lines))
         except DecodeError as error:
             if error.code in ("not_used", "only_a_list"):
                 raise
@@ -166,14 +166,14 @@ class Admin:
         self.facts[key] = older._replace(**known)
 
 
-def not_used(command: str) -> str:
-    """Return why an output of a command without a reader is not used.
+def not_used(command: str, lines: Iterable[str] = ()) -> str:
+    """Return why an output of a command without a reader is not used, and what its lines show.
 
     >>> not_used("topicLst")
     'mqadmin topicLst is not used: RocketMQ has no such command'
     """
-    kind = unused_command(command) if command in COMMANDS else None
-    return f"mqadmin {command} is not used: {'RocketMQ has no such command' if kind is None else kind.words}"
+    what = unused_command(command, lines) if command in COMMANDS else None
+    return f"mqadmin {command} is not used: {what or 'RocketMQ has no such command'}"
 
 
 def failure_of(lines: Sequence[str]) -> str | None:
@@ -213,4 +213,5 @@ def failed(command: str, options: Mapping[str, str], why: str) -> str:
     'mqadmin consumerProgress -g pay failed: code 17: No topic route info'
     """
     asked = "".join(f" -{name} {options[name]}" for name in ("g", "t", "b", "i") if options.get(name))
-    return f"mqadmin {command}{asked} failed: {why}"
+    words = unused_message(why)
+    return f"mqadmin {command}{asked} failed: {why}" + (f": {words}" if words else "")

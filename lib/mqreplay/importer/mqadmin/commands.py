@@ -49,7 +49,7 @@ HEADERS: Final = (
     ("haStatus", re.compile(r"#MasterAddr\s+\S+$")),
     ("getSyncStateSet", re.compile(r"#brokerName\s+\S+$")),
     ("statsAll", re.compile(r"#Topic\s+#Consumer Group\b")),
-    ("producerConnection", re.compile(r"[0-9]{4}\s+\S+@\S+\s+\S+:[0-9]+\s+[A-Z]+\s+V[0-9]\w+$")),
+    ("producerConnection", re.compile(r"0001\s+\S+@\S+\s+\S+:[0-9]+\s+[A-Z]+\s+V[0-9]\w+$")),
 )
 CONTINUES: Final = frozenset({"getBrokerConfig", "brokerStatus", "getConsumerConfig", "consumerStatus"})
 # Headings within an output, which also begin other outputs.

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
+from mqreplay.importer.files.other_files import unused_command
 from mqreplay.importer.mqadmin.answers import Record
 from mqreplay.importer.mqadmin.context import AdminContext
 from mqreplay.importer.mqadmin.lists import group_of, tps_text
@@ -50,7 +51,7 @@ ENDS: Final = OffsetTable(
 def consume_stats(output: Output, ts_ms: int, context: AdminContext) -> list[Record]:
     """Return the consume_stats records of consumerProgress -g, one a broker. Raises DecodeError."""
     if any(line.strip().startswith("#Group") for line in output.lines):
-        raise DecodeError("not_used", "it is a summary of all groups; use consumerProgress -g GROUP for each group")
+        raise DecodeError("not_used", str(unused_command("consumerProgress without -g", output.lines)))
     rows = _rows(PROGRESS, output, None, ts_ms, context)
     group = output.options.get("g") or group_of(row.topic for row, _ in rows)
     if group is None:

@@ -151,7 +151,7 @@ class AdminOutputs:
     def _refuse(self, source: Source, output: Output, why: str) -> None:
         """Refuse an output without a time, if neither its command, a failure nor its emptiness says more."""
         if output.command is not None and output.command not in READERS:
-            why = not_used(output.command)
+            why = not_used(output.command, output.lines)
         elif (failure := self.admin.failure_beside(output)) is not None:
             why = failure
         elif output.is_empty:
