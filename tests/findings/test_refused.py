@@ -101,6 +101,8 @@ def test_refusals_of_a_clients_log() -> None:
     assert len(logged(times[0] | {"consumer_group": "g"})) == 1
     assert logged(times[0] | {"consumer_group": "g"}, members=("g",)) == []
     assert len(logged(times[1] | {"consumer_group": "g"}, members=("g",), seen_s=1)) == 1, "it had left"
+    (row,) = logged(times[0], {"ts": at(60)}, members=())
+    assert (row["severity"], row["evidence_count"]) == ("warning", 2), "a start does not come again for a minute"
     assert logged(*times, answers=({}, {"request_ts": at(12)})) == [], "the pulls themselves show it"
     (row,) = logged(
         {"ts": at(0), "response_code": 16, "remark": "the topic[t] pulling message is forbidden"} | ANSWERED

@@ -131,21 +131,25 @@ def logged_refusals(
     names = {name: name for name in NARROW}
     is_unanswered = pl.col("response_code").is_null()
     is_start = pl.col("response_code").is_in(STARTS) | is_unanswered
+    last = pl.concat([alive, alive.with_columns(pl.lit("").alias("consumer_group"))])
+    last = last.group_by(subject="consumer_group").agg(pl.col("to_ts").max().alias("last_ts"))
+    starts = pull_runs(named.filter(is_start), BY, names, AGAIN_S).join(last, "subject", how="left")
+    is_no_start = ~is_unanswered & (pl.col("last_ts") >= pl.col("from_ts")).fill_null(value=False).not_()
+    others = pull_runs(named.filter(~is_start), BY, names, gap_s)
     found = pl.concat(
-        joined_runs(pull_runs(named.filter(which), BY, names, gap), BY, NARROW, gap, CLIENT_ERRORS)
-        for which, gap in ((is_start, AGAIN_S), (~is_start, gap_s))
+        joined_runs(part, BY, NARROW, gap, CLIENT_ERRORS).with_columns(pl.lit(counts).alias("counts"))
+        for part, gap, counts in (
+            (starts.filter(~is_no_start), AGAIN_S, False),
+            (starts.filter(is_no_start), gap_s, True),
+            (others, gap_s, True),
+        )
     )
     shown = runs.select("response_code", pl.col("from_ts").alias("since"), pl.col("to_ts").alias("until"))
     numbered = found.with_row_index("run")
     meets = (pl.col("from_ts") <= pl.col("until")) & (pl.col("to_ts") >= pl.col("since"))
     unseen = numbered.join(numbered.join(shown, "response_code").filter(meets), "run", how="anti").drop("run")
     lasted_s = (pl.col("to_ts") - pl.col("from_ts")).dt.total_seconds()
-    last = pl.concat([alive, alive.with_columns(pl.lit("").alias("consumer_group"))]).rename(
-        {"consumer_group": "subject"}
-    )
-    seen = unseen.join(last.group_by("subject").agg(pl.col("to_ts").max().alias("last_ts")), "subject", how="left")
-    is_no_start = ~is_unanswered & (pl.col("last_ts") >= pl.col("from_ts")).fill_null(value=False).not_()
-    lasting = seen.filter(~is_start | (lasted_s >= AGAIN_S) | is_no_start).with_columns(
+    lasting = unseen.filter(pl.col("counts") | (lasted_s >= AGAIN_S)).with_columns(
         pl.when(lasted_s > 0).then(lasted_s).alias("within_s"), is_unnamed=pl.col("subject") == ""
     )
     severity = pl.when(~is_start | (lasted_s >= refused_s)).then(pl.lit("warning")).otherwise(pl.lit("info"))

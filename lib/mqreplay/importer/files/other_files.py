@@ -42,9 +42,9 @@ class UnusedKind(NamedTuple):
 
     def words_of(self, text: str) -> str:
         """Return the words, with what a text of this kind shows: the largest numbers first."""
-        found = [(match, words) for pattern, words in self.shows for match in pattern.finditer(text[:HEAD_BYTES])]
-        found.sort(key=lambda each: -int(each[0].groupdict().get("n") or 0))
-        shown = [*dict.fromkeys(words.format(*match.groups())[:_LONGEST_SHOWN] for match, words in found)]
+        matches = [(match, words) for pattern, words in self.shows for match in pattern.finditer(text[:HEAD_BYTES])]
+        matches.sort(key=lambda each: -int(each[0].groupdict().get("n") or 0))
+        shown = [*dict.fromkeys(words.format(*match.groups())[:_LONGEST_SHOWN] for match, words in matches)]
         return f"{self.words}. It shows: {'; '.join(shown[:_MOST_SHOWN])}" if shown else self.words
 
 

@@ -12,7 +12,7 @@ from mqreplay.importer.files.layout import base_name
 from mqreplay.importer.files.other_files import unused_log
 from mqreplay.words.quantity import counted
 
-NO_LINE: Final = "none of its lines is in a layout of RocketMQ's logs or has a message that RocketMQ writes"
+NOT_OF_ROCKETMQ: Final = "none of its lines is in a layout of RocketMQ's logs or has a message that RocketMQ writes"
 OTHER: Final = "lines that no decision uses"
 OTHER_CLIENTS: Final = (CPP, GO, GRPC)
 _SHOWN: Final = 120  # characters of an example
@@ -121,7 +121,7 @@ def why_no_log(path: str, count: LineCount) -> str | None:
             f"none of its {counted(count.read, 'line')} has a message that import uses; {count.headed:,} of them "
             f"{'is' if count.headed == 1 else 'are'} in a layout of RocketMQ's logs"
         )
-    return NO_LINE
+    return NOT_OF_ROCKETMQ
 
 
 def _log_words(path: str, count: LineCount) -> str:

@@ -19,7 +19,7 @@ from mqreplay.decode.logs.log_line import (
     read_log_line,
     with_exception,
 )
-from mqreplay.decode.logs.other_clients import other_client
+from mqreplay.decode.logs.other_clients import GRPC, other_client
 from mqreplay.decode.logs.remoting_log import RequestFailed
 from mqreplay.decode.text import encoding_of
 from mqreplay.importer.files.layout import base_name
@@ -140,7 +140,8 @@ def _counted_lines(source: Source, count: LineCount, digest: Any) -> Iterator[tu
                     count.logs.update([] if log is None else [log.words])
                     if is_of_rocketmq or log is not None:
                         head = text[: len(text) - len(line.message)]
-                        form = other_client(text) or count.error_form(head, line.message) or OTHER
+                        is_of_grpc = other_client(text) == GRPC
+                        form = GRPC if is_of_grpc else count.error_form(head, line.message) or OTHER
                 is_plain = form == OTHER or form.startswith("damaged")
                 count.leave_out(form, None if is_plain else place, text)
         yield text, line, form
