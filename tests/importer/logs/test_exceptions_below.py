@@ -166,3 +166,33 @@ def test_an_exception_of_another_request_is_counted_for_what_it_is(text: str, wo
     assert found == []
     [form] = [form for form in count.examples if count.left_out[form]]
     assert words in form
+
+
+MESSAGE_EXT = (
+    "MessageExt [queueId=0, queueOffset=14, msgId=0A01, reconsumeTimes=3, toString()=Message{topic='pay', flag=0}]"
+)
+NPE = "java.lang.NullPointerException: null"
+
+
+@for_each(
+    (  # DefaultRocketMQListenerContainer of rocketmq-spring, 2.0 to 2.3: the message, the lines below it, the exception
+        (
+            "messageId:0A01, topic:pay, reconsumeTimes:3",
+            [NPE, "\tat com.x.PayListener.onMessage(PayListener.java:44)"],
+            NPE,
+        ),
+        (f"messageExt:{MESSAGE_EXT}", [NPE], NPE),
+        (f"messageExt:{MESSAGE_EXT}, error:{NPE}", [], NPE),
+        (f"messageExt:{MESSAGE_EXT}", [], None),
+    )
+)
+def test_a_listener_of_spring_that_throws(text: str, below: list[str], error: str | None) -> None:
+    head = "2022-06-07 14:02:11.325  WARN 1 --- [MessageThread_3] a.r.s.s.DefaultRocketMQListenerContainer : "
+    with tempfile.TemporaryDirectory() as folder:
+        (line,), _ = read(Path(folder), f"{head}consume message failed. {text}", *below)
+    history = ClientHistory({})
+    assert line.fact is not None
+    assert list(history.take(1, line.fact)) == []
+    [(stem, record)] = history.end()
+    assert (stem, record["request"], record["topic"], record["error"]) == ("client_errors", "listener", "pay", error)
+    assert (record["msg_id"], record["reconsume_times"], record["consumer_group"]) == ("0A01", 3, None)

@@ -205,6 +205,15 @@ class ListenerFailed(NamedTuple):
     orderly: bool = False
 
 
+class ListenerThrew(NamedTuple):
+    """A listener of rocketmq-spring did not consume a message; ``cause`` is the exception in or below the line."""
+
+    topic: str
+    msg_id: str
+    reconsume_times: int
+    cause: str | None = None
+
+
 class HeartbeatContent(NamedTuple):
     """The content of a heartbeat; ``consumers`` as in its JSON body."""
 

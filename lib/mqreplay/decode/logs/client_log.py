@@ -17,6 +17,7 @@ from mqreplay.decode.logs.client_facts import (
     HeartbeatFailed,
     HeartbeatSent,
     ListenerFailed,
+    ListenerThrew,
     LockFailed,
     OffsetIllegal,
     QueueAdded,
@@ -31,7 +32,7 @@ from mqreplay.decode.logs.client_facts import (
 )
 from mqreplay.decode.logs.exceptions import Thrown
 from mqreplay.decode.logs.form import Form
-from mqreplay.decode.logs.java_text import between, consumers_of
+from mqreplay.decode.logs.java_text import between, consumers_of, messages_of
 from mqreplay.decode.message_queue import MessageQueue
 from mqreplay.words.errors import DecodeError
 
@@ -77,6 +78,12 @@ def _heartbeat_content(text: str) -> HeartbeatContent:
     return HeartbeatContent(between(text, "clientID=", ", "), consumers_of(text))
 
 
+def _listener_threw(message: str, cause: str | None = None) -> ListenerThrew:
+    first = messages_of(message)[0]
+    return ListenerThrew(between(message, "topic='", "'"), first.msg_id, first.reconsume_times, cause)
+
+
+_LISTENER_THREW: Final = "consume message failed. message"
 FORMS: Final = (
     Form(
         f"[persistAll] {_COMMITTED}",
@@ -311,5 +318,19 @@ FORMS: Final = (
         ListenerFailed,
         "ConsumeMessageOrderlyService",
         constants={"orderly": True},
+    ),
+    *(
+        Form(
+            f"{_LISTENER_THREW}{text}",
+            fact,
+            "DefaultRocketMQListenerContainer of rocketmq-spring",
+            start=_LISTENER_THREW,
+            signs=None,
+        )
+        for text, fact in (
+            ("Id:{msg_id:key}, topic:{topic:key}, reconsumeTimes:{reconsume_times:int}", ListenerThrew),
+            ("Ext:{message:text}, error:{cause:text}", _listener_threw),
+            ("Ext:{message:text}", _listener_threw),
+        )
     ),
 )

@@ -22,6 +22,7 @@ from mqreplay.importer.logs.client_records import (
     heartbeat_record,
     illegal_pull_record,
     listener_record,
+    listener_threw_record,
     rebalance_record,
     reset_record,
     route_record,
@@ -108,6 +109,8 @@ class ClientHistory:
                 self._learn(fact.thrown, fact.queue.broker_name)
             case log.ListenerFailed():
                 self._listener_failed(ts, fact)
+            case log.ListenerThrew():
+                self.errors.append(listener_threw_record(ts, fact)[1])
             case log.ClientThrew():
                 self._threw(ts, fact)
             case log.ClientCreated():

@@ -188,6 +188,17 @@ def listener_record(ts: int, fact: log.ListenerFailed) -> Record:
     }
 
 
+def listener_threw_record(ts: int, fact: log.ListenerThrew) -> Record:
+    """Return the record of a listener that threw; the line names neither the group nor the queue."""
+    names = dict.fromkeys(("consumer_group", "broker_name", "broker_addr"))
+    message = {"topic": fact.topic, "msg_id": fact.msg_id, "reconsume_times": fact.reconsume_times}
+    error = None if fact.cause is None else fact.cause[:MOST_ERROR]
+    return "client_errors", {
+        **{"ts": ts, "request": LISTENER_CALL, **names, **message, "error": error},
+        "source": SOURCE,
+    }
+
+
 def _error(thrown: Thrown) -> str:
     return f"{thrown.java_class}: {thrown.text}"[:MOST_ERROR]
 

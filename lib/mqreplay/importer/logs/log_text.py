@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, BinaryIO, Final, cast
 
 from mqreplay.decode.logs.broker_facts import StartFailed
+from mqreplay.decode.logs.client_facts import ListenerThrew
 from mqreplay.decode.logs.exceptions import Thrown, cause_in, exception_in, exceptions_in, joined, request_in
 from mqreplay.decode.logs.line_time import MAX_LINE_BYTES, text_of_line
 from mqreplay.decode.logs.log_line import (
@@ -52,7 +53,9 @@ class _Record:
         if cause is not None and self.form is not None:
             count.add_cause(self.form, cause)
         match self.line:
-            case LogLine(fact=StartFailed(cause=None) | RequestFailed(cause=None) as fact) if cause is not None:
+            case LogLine(fact=StartFailed() | RequestFailed() | ListenerThrew() as fact) if (
+                cause and fact.cause is None
+            ):
                 self.line = self.line._replace(fact=fact._replace(cause=cause))
                 count.left_out[OTHER] -= 1
                 count.used += 1
