@@ -33,17 +33,8 @@ def rebalance_record(ts: int, fact: log.Rebalanced) -> Record:
 
 def commit_record(ts: int, fact: log.Committed) -> Record:
     """Return the record of a commit. The line is written shortly after it, with the offset of that moment."""
-    return "offset_commits", {
-        "ts": ts,
-        "kind": "UPDATE",
-        "client_id": fact.client_id,
-        "consumer_group": fact.group,
-        "topic": fact.queue.topic,
-        "queue_id": fact.queue.queue_id,
-        "broker_name": fact.queue.broker_name,
-        "commit_offset": fact.offset,
-        "source": SOURCE,
-    }
+    named = _of_queue(ts, fact.client_id, fact.group, fact.queue)
+    return "offset_commits", {**named, "kind": "UPDATE", "commit_offset": fact.offset}
 
 
 def illegal_pull_record(ts: int, client_id: str, fact: log.OffsetIllegal) -> Record:
@@ -51,42 +42,26 @@ def illegal_pull_record(ts: int, client_id: str, fact: log.OffsetIllegal) -> Rec
 
     The log has only such pulls, and only their answers.
     """
-    return "pull_log", {
-        "request_ts": ts,
-        "response_ts": ts,
-        "client_id": client_id,
-        "consumer_group": fact.group,
-        "topic": fact.queue.topic,
-        "queue_id": fact.queue.queue_id,
-        "broker_name": fact.queue.broker_name,
-        "queue_offset": fact.queue_offset,
-        "response_code": PULL_OFFSET_MOVED,
-        "response_name": "PULL_OFFSET_MOVED",
-        "next_begin_offset": fact.next_begin_offset,
-        "min_offset": fact.min_offset,
-        "max_offset": fact.max_offset,
-        "source": SOURCE,
-    }
+    record = _of_queue(ts, client_id, fact.group, fact.queue)
+    times = {"request_ts": record.pop("ts"), "response_ts": ts}
+    answer = {"response_code": PULL_OFFSET_MOVED, "response_name": "PULL_OFFSET_MOVED"}
+    return "pull_log", {**times, **record, **_rest(fact), **answer}
 
 
 def flow_record(ts: int, client_id: str, fact: log.FlowControlled) -> Record:
     """Return the record of a pull that flow control held back."""
-    return "flow_controls", {
-        "ts": ts,
-        "client_id": client_id,
-        "consumer_group": fact.group,
-        "topic": fact.queue.topic,
-        "broker_name": fact.queue.broker_name,
-        "queue_id": fact.queue.queue_id,
-        "flow_control": fact.flow_control,
-        "threshold": fact.threshold,
-        "min_offset": fact.min_offset,
-        "max_offset": fact.max_offset,
-        "cached_msgs": fact.cached_msgs,
-        "cached_mib": fact.cached_mib,
-        "times": fact.times,
-        "source": SOURCE,
-    }
+    return "flow_controls", {**_of_queue(ts, client_id, fact.group, fact.queue), **_rest(fact)}
+
+
+def _of_queue(ts: int, client_id: str | None, group: str | None, queue: MessageQueue) -> dict[str, object]:
+    """Return the fields of a record about a queue."""
+    names: dict[str, object] = {"ts": ts, "client_id": client_id, "consumer_group": group, "topic": queue.topic}
+    return {**names, "queue_id": queue.queue_id, "broker_name": queue.broker_name, "source": SOURCE}
+
+
+def _rest(fact: log.OffsetIllegal | log.FlowControlled) -> dict[str, object]:
+    """Return the values of a fact but its group and queue, which records have under other names."""
+    return {name: value for name, value in fact._asdict().items() if name not in ("group", "queue")}
 
 
 def reset_record(ts: int, client_id: str, invoked: log.ResetInvoked, offsets: Mapping[MessageQueue, int]) -> Record:
@@ -133,20 +108,12 @@ def send_record(ts: int, client_id: str | None, fact: log.SendFailed) -> Record:
         error = "an exception, in the next lines of the log"
     else:
         error = _error(thrown) if thrown.code is None else None
-    return "sends", {
-        "ts": ts,
-        "client_id": client_id,
-        "topic": fact.queue.topic,
-        "queue_id": fact.queue.queue_id,
-        "broker_name": fact.queue.broker_name,
-        "invoke_id": fact.invoke_id,
-        "cost_ms": fact.cost_ms,
-        "broker_addr": None if thrown is None else thrown.broker_addr,
-        "response_code": None if thrown is None else thrown.code,
-        "remark": None if thrown is None else thrown.remark,
-        "error": error,
-        "source": SOURCE,
-    }
+    answer = {"response_code": None, "remark": None, "broker_addr": None}
+    if thrown is not None:
+        answer = {"response_code": thrown.code, "remark": thrown.remark, "broker_addr": thrown.broker_addr}
+    record = _of_queue(ts, client_id, None, fact.queue) | {"invoke_id": fact.invoke_id, "cost_ms": fact.cost_ms}
+    record.pop("consumer_group")
+    return "sends", {**record, **answer, "error": error}
 
 
 def threw_record(ts: int, fact: log.ClientThrew, thrown: Thrown) -> Record:
@@ -172,20 +139,10 @@ def threw_record(ts: int, fact: log.ClientThrew, thrown: Thrown) -> Record:
 def listener_record(ts: int, fact: log.ListenerFailed) -> Record:
     """Return the record of a listener that did not consume messages; the offset is that of the first."""
     first = fact.messages[0]
-    return "client_errors", {
-        "ts": ts,
-        "request": LISTENER_CALL,
-        "consumer_group": fact.group,
-        "topic": fact.queue.topic,
-        "broker_name": fact.queue.broker_name,
-        "queue_id": fact.queue.queue_id,
-        "queue_offset": first.queue_offset,
-        "msg_id": first.msg_id,
-        "reconsume_times": first.reconsume_times,
-        "is_orderly": fact.orderly or None,
-        "error": None if fact.error is None else fact.error[:MOST_ERROR],
-        "source": SOURCE,
-    }
+    message = {"queue_offset": first.queue_offset, "msg_id": first.msg_id, "reconsume_times": first.reconsume_times}
+    error = None if fact.error is None else fact.error[:MOST_ERROR]
+    record = _of_queue(ts, None, fact.group, fact.queue) | message
+    return "client_errors", {**record, "request": LISTENER_CALL, "is_orderly": fact.orderly or None, "error": error}
 
 
 def listener_threw_record(ts: int, fact: log.ListenerThrew) -> Record:
@@ -193,10 +150,7 @@ def listener_threw_record(ts: int, fact: log.ListenerThrew) -> Record:
     names = dict.fromkeys(("consumer_group", "broker_name", "broker_addr"))
     message = {"topic": fact.topic, "msg_id": fact.msg_id, "reconsume_times": fact.reconsume_times}
     error = None if fact.cause is None else fact.cause[:MOST_ERROR]
-    return "client_errors", {
-        **{"ts": ts, "request": LISTENER_CALL, **names, **message, "error": error},
-        "source": SOURCE,
-    }
+    return "client_errors", {"ts": ts, "request": LISTENER_CALL, **names, **message, "error": error, "source": SOURCE}
 
 
 def _error(thrown: Thrown) -> str:
