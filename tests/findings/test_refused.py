@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import polars as pl
+
 from evidence_keys import keys_of
 from mqreplay.findings.refused import logged_refusals, refused_pulls, refused_runs_of_shard
 from mqreplay.findings.shape import SCHEMA
@@ -71,14 +73,17 @@ def test_another_reason_is_reported_too() -> None:
 
 
 def logged(
-    *differs: Row, answers: tuple[Row, ...] = (), members: tuple[str, ...] = ("other",), seen_s: int = 100
+    *differs: Row,
+    answers: tuple[Row, ...] = (),
+    members: tuple[str, ...] = ("other",),
+    seen_s: int = 100,
+    left: bool = False,
 ) -> list[Row]:
     error = {"request": "pull", "response_code": 24, "remark": "the consumer's group info not exist"}
     runs = refused_runs_of_shard(rows("gold.pull_answer", ANSWER | {"response_code": 24}, answers), 120)
-    alive = rows("gold.queue_owner", {"to_ts": at(seen_s)}, [{"consumer_group": group} for group in members])
-    made = logged_refusals(
-        rows("silver.client_error", error, differs), runs, alive.select("consumer_group", "to_ts"), "c", 120, 45
-    )
+    owners = rows("gold.queue_owner", {"to_ts": at(seen_s)}, [{"consumer_group": group} for group in members])
+    alive = owners.select("consumer_group", "to_ts", left=pl.lit(left))
+    made = logged_refusals(rows("silver.client_error", error, differs), runs, alive, "c", 120, 45)
     assert dict(made.schema) == SCHEMA
     return made.sort("from_ts").rows(named=True)
 
@@ -100,7 +105,8 @@ def test_refusals_of_a_clients_log() -> None:
     ), "nothing shows a start"
     assert len(logged(times[0] | {"consumer_group": "g"})) == 1
     assert logged(times[0] | {"consumer_group": "g"}, members=("g",)) == []
-    assert len(logged(times[1] | {"consumer_group": "g"}, members=("g",), seen_s=1)) == 1, "it had left"
+    assert len(logged(times[1] | {"consumer_group": "g"}, members=("g",), seen_s=1)) == 1, "its connection broke"
+    assert logged(times[1] | {"consumer_group": "g"}, members=("g",), seen_s=1, left=True) == [], "it left as it pulled"
     (row,) = logged(times[0], {"ts": at(60)}, members=())
     assert (row["severity"], row["evidence_count"]) == ("warning", 2), "a start does not come again for a minute"
     assert logged(*times, answers=({}, {"request_ts": at(12)})) == [], "the pulls themselves show it"

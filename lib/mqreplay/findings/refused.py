@@ -34,6 +34,8 @@ IS_START = pl.col("response_code").is_in(STARTS) | NOT_COPIED.fill_null(value=Fa
 # A refused client tries again after 3 s (DefaultMQPushConsumerImpl#pullTimeDelayMillsWhenException). Longer pauses are
 # between several starts.
 AGAIN_S = 10
+# A pull of a member that left waits in the broker for up to 15 s (brokerSuspendMaxTimeMillis), and is then refused.
+HELD_S = 20
 
 
 def refused_runs_of_shard(answers: pl.DataFrame, gap_s: int) -> pl.DataFrame:
@@ -71,7 +73,8 @@ def find(evidence: FindingEvidence, limits: Limits) -> pl.DataFrame:
     by_copies = finding(
         topics, PULL_REFUSED, evidence.cluster, severity="warning", form="topic", advice_form=pull_refusal.TOPIC
     )
-    alive = pl.concat(frame.select("consumer_group", "to_ts") for frame in (evidence.members, evidence.queue_owner))
+    owners = evidence.queue_owner.with_columns(pl.lit(value=False).alias("left"))
+    alive = pl.concat(frame.select("consumer_group", "to_ts", "left") for frame in (evidence.members, owners))
     logged = logged_refusals(
         evidence.client_error,
         evidence.refused_runs,
@@ -114,8 +117,8 @@ def logged_refusals(
     """Return PULL_REFUSED of logs, without what recorded pulls (``runs``) show already.
 
     Codes of a start, and pulls without an answer, are info for less than ``refused_s`` seconds, and none for less than
-    AGAIN_S: a consumer started. A code counts all the same if no member of the group was seen afterwards (``alive``:
-    consumer_group, to_ts of members).
+    AGAIN_S: a consumer started, or left while it pulled. A code counts all the same if no member of the group was seen
+    afterwards, or left just before (``alive``: consumer_group, to_ts, left of members).
     """
     pulls = client_error.filter(pl.col("request") == PULL_REQUEST)
     reasons = {remark: _words_of(remark) for remark in pulls["remark"].drop_nulls().unique()}
@@ -132,9 +135,10 @@ def logged_refusals(
     is_unanswered = pl.col("response_code").is_null()
     is_start = pl.col("response_code").is_in(STARTS) | is_unanswered
     last = pl.concat([alive, alive.with_columns(pl.lit("").alias("consumer_group"))])
-    last = last.group_by(subject="consumer_group").agg(pl.col("to_ts").max().alias("last_ts"))
+    last = last.group_by(subject="consumer_group").agg(pl.col("to_ts").max().alias("last_ts"), pl.col("left").any())
     starts = pull_runs(named.filter(is_start), BY, names, AGAIN_S).join(last, "subject", how="left")
-    is_no_start = ~is_unanswered & (pl.col("last_ts") >= pl.col("from_ts")).fill_null(value=False).not_()
+    left_late = pl.when("left").then(pl.duration(seconds=HELD_S)).otherwise(pl.duration(seconds=0))
+    is_no_start = ~is_unanswered & (pl.col("last_ts") + left_late >= pl.col("from_ts")).fill_null(value=False).not_()
     others = pull_runs(named.filter(~is_start), BY, names, gap_s)
     found = pl.concat(
         joined_runs(part, BY, NARROW, gap, CLIENT_ERRORS).with_columns(pl.lit(counts).alias("counts"))

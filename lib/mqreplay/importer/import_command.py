@@ -218,6 +218,7 @@ class ImportRun:
                 continue
             reasons[source.path] = why_no_log(source.path, count)
             if count.of_rocketmq:
+                count.drop_warnings()
                 scan.lines.add(count)
         used = scan.read | scan.repeated
         self.imported.refused[:] = [

@@ -27,7 +27,10 @@ LINES = (
     ("WARN RebalanceService - [WRONG]mq is consuming, so can not unlock it, MessageQueue", "still in a message"),
     ("WARN main - the consumer group[g] exist already.", "of the same group in one process"),  # MQClientInstance
     ("WARN main - Returned Previous MQClientInstance for clientId:[10.1.0.9@7]", "share one connection"),
-    ("WARN MQClientFactoryScheduledThread - lock heartBeat, but failed. [10.1.0.9@7]", "brokers forget its groups"),
+    (
+        "WARN main - send heart beat to broker[a 0 h:1] exception, because the broker not up, forget it",
+        "forget its groups",
+    ),
     (
         "WARN ConsumeMessageThread_1 - BROADCASTING, the message consume failed, drop it, MessageExt",
         "do not come again",
@@ -88,7 +91,8 @@ LINES = (
     ),
     ("ERROR SendMessageThread_1 - transfer messsage to slave timeout, 7", "FLUSH_SLAVE_TIMEOUT"),  # HAService of 4.x
     ("WARN ShutdownHook - the store may be wrong, so shutdown abnormally, and keep abort file.", "at its next start"),
-    ("WARN main - found a illegal magic code 0x0", "found damaged"),
+    ("WARN main - found a illegal magic code 0x0", "the end of the messages"),
+    ("WARN main - found a illegal magic code 0xcbd43194", "found damaged"),
     ("WARN main - maxPhyOffsetOfConsumeQueue(9) >= processOffset(7), truncate dirty logic files", "these are lost"),
     ("ERROR main - load exception", "so that it did not start"),
     ("WARN main - The reputFromOffset=1 is smaller than minPyOffset=9, this usually indicate", "no consumer gets them"),

@@ -108,7 +108,7 @@ def send_record(ts: int, client_id: str | None, fact: log.SendFailed) -> Record:
         error = "an exception, in the next lines of the log"
     else:
         error = _error(thrown) if thrown.code is None else None
-    answer = {"response_code": None, "remark": None, "broker_addr": None}
+    answer: dict[str, object] = dict.fromkeys(("response_code", "remark", "broker_addr"))
     if thrown is not None:
         answer = {"response_code": thrown.code, "remark": thrown.remark, "broker_addr": thrown.broker_addr}
     record = _of_queue(ts, client_id, None, fact.queue) | {"invoke_id": fact.invoke_id, "cost_ms": fact.cost_ms}

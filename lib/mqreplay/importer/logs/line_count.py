@@ -18,6 +18,7 @@ OTHER_CLIENTS: Final = (CPP, GO, GRPC)
 _SHOWN: Final = 120  # characters of an example
 _MOST_EXAMPLE: Final = 400  # characters of an example with exceptions, before the last one
 _MOST_ERRORS: Final = 20  # kinds of warnings and errors of a file that are shown
+_MOST_FORMS: Final = 8  # of a file that is refused
 _LEVEL: Final = re.compile(" (WARN|ERROR) ")
 ERRORS: Final = {
     "WARN": "warnings of RocketMQ that no decision uses, of the form ",
@@ -78,6 +79,12 @@ class LineCount:
         if 0 < len(example) <= _MOST_EXAMPLE and cause[:_SHOWN] not in example:
             self.examples[form] = f"{example}, with {cause[:_SHOWN]!r}"
 
+    def drop_warnings(self) -> None:
+        """Count warnings that no record names as other lines: a healthy log has many."""
+        for form in [form for form in self.left_out if form.startswith(ERRORS["WARN"])]:
+            self.left_out[OTHER] += self.left_out.pop(form)
+            del self.examples[form]
+
     def give_up(self, used: int, form: str) -> None:
         """Count lines that were used as left out after all."""
         self.used -= used
@@ -106,7 +113,11 @@ def why_no_log(path: str, count: LineCount) -> str | None:
     unusable = [form for form, number in count.left_out.items() if number and form in count.examples]
     if unusable:
         examples = {form: count.examples[form].removeprefix(f"{path}:") for form in unusable}
-        shown = "; ".join(f"{form} ({count.left_out[form]:,}), such as line {examples[form]}" for form in unusable)
+        in_order = sorted(unusable, key=lambda form: form.startswith(ERRORS["WARN"]))
+        shown = "; ".join(
+            f"{form} ({count.left_out[form]:,}), such as line {examples[form]}" for form in in_order[:_MOST_FORMS]
+        )
+        shown += f"; and {len(unusable) - _MOST_FORMS} more forms" if len(unusable) > _MOST_FORMS else ""
         instead = f"; give {INSTEAD}" if any(form in OTHER_CLIENTS for form in unusable) else ""
         instead += "; give the lines with their dates" if any(_UNDATED.search(form) for form in unusable) else ""
         words = _log_words(path, count) if any(form.startswith(tuple(ERRORS.values())) for form in unusable) else ""

@@ -228,6 +228,7 @@ def scan_logs(sources: Sequence[Source]) -> LogScan:
             continue
         seen.add(key)
         scan.read.add(source.path)
+        count.drop_warnings()
         scan.lines.add(count)
         for writer, part in parts.items():
             groups[writer, _home(source.folder), base_name(source.path)].append(part)
