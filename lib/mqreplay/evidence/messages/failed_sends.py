@@ -71,7 +71,7 @@ NO_ANSWER: Final = Refusal(SILENT, "no answer within the time of the send")
 LOGGED: Final = Refusal(LOG, "rocketmq_client.log of the producer has the exceptions")
 THROWN: Final = Refusal(LOG, "the client of the producer threw an exception")
 UNREACHABLE: Final = Refusal(ADDRESS, "the producer could not connect to the broker's address")
-NOT_CONNECTED: Final = "RemotingConnectException|Connect broker failed, Topic="
+NOT_CONNECTED: Final = r"RemotingConnectException|Connect\sbroker\sfailed"
 NO_BROKER: Final = (
     r"No route info of this topic|The broker\[[^\]]*\] not exist|No name server address|Topic does not exist, Topic="
 )
@@ -100,7 +100,7 @@ SENDS: Final[dict[str, pl.DataType]] = {
 _EXCEPTIONS: Final = {
     NOT_CONNECTED: UNREACHABLE,
     NO_BROKER: NO_ROUTE,
-    r"Remoting(?:Timeout|TooMuchRequest|SendRequest)Exception|Send message to broker timeout, ": NO_ANSWER,
+    r"Remoting(?:Timeout|TooMuchRequest|SendRequest)Exception|Send\smessage\sto\sbroker\stimeout": NO_ANSWER,
     r"^\w+(?:Exception|Error): \S": THROWN,
 }
 # SendMessageProcessor#diskUtil: the used share of the disk of the commit log.
