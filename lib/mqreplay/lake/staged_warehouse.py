@@ -25,7 +25,7 @@ FILE_SCHEMA = pl.Schema(
     }
 )
 
-NO_TABLE = Snapshot(-1, FILE_SCHEMA.to_frame(), ())
+EMPTY_SNAPSHOT = Snapshot(-1, FILE_SCHEMA.to_frame(), ())
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class StagedWarehouse(Warehouse):
 
     def snapshot(self, name: str) -> Snapshot:
         """As Warehouse.snapshot, after the commits that wait."""
-        before = super().snapshot(name) if super().exists(name) else NO_TABLE
+        before = super().snapshot(name) if super().exists(name) else EMPTY_SNAPSHOT
         if (staged := self.staged.get(name)) is None:
             return before
         known = self._known.get(name)
