@@ -232,7 +232,6 @@ def test_a_night_in_shards_gives_what_it_gives_in_one(seeds: Sequence[int]) -> N
     assert met.keys() == want.keys()
 
 
-@pytest.mark.first_case
 @pytest.mark.parametrize("missing", [CHANGE_ROW, COMMIT_ROW, PULL_ROW, STATS_ROW])
 def test_a_night_without_one_of_the_tables(missing: int) -> None:
     for seed in SEEDS[1::40]:
