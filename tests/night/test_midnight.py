@@ -108,7 +108,7 @@ def whole(plain, judged):
     return told(judged("plain", plain)[0])
 
 
-@pytest.mark.long
+@pytest.mark.first_case
 @pytest.mark.parametrize("midnight_s", [MIDNIGHT, LATER])
 def test_what_goes_on_over_midnight_is_told_whole_and_nothing_else(plain, whole, folder, judged, midnight_s):
     by_ms, _ = midnight_after(plain, midnight_s)
@@ -120,4 +120,5 @@ def test_what_goes_on_over_midnight_is_told_whole_and_nothing_else(plain, whole,
     for mine, theirs in zip(cut_in_two, whole, strict=True):
         for place in (-2, -1):
             late = dt.datetime.fromisoformat(mine[place]) - dt.datetime.fromisoformat(theirs[place])
-            assert abs(late - by) <= dt.timedelta(seconds=1), (mine, theirs)
+            # Of several queues that advance again one after the other, each day may know another as the last.
+            assert abs(late - by) <= dt.timedelta(seconds=2), (mine, theirs)

@@ -158,12 +158,10 @@ def _judge_pulls(shared: QueueInput, raw: Frames, asked: AskedPulls, gold: GoldR
     ).filter(of_day)
     starts = without_other_languages(starts, shared.other_clients)
     judged = [add_judged(gold, QUEUE_START, starts)]
-    answered = pull_answers(
-        pull, tables["broker"], shared.refusal_inputs, raw["offset_change"], shared.reset_evidence
-    ).filter(of_day)
+    answered = pull_answers(pull, tables["broker"], shared.refusal_inputs, raw["offset_change"], shared.reset_evidence)
     stored = stored_rows(answered)
-    gold.add(PULL_ANSWER.table, stored)
-    judged.append(counted_rows(PULL_ANSWER, answered))
+    gold.add(PULL_ANSWER.table, stored.filter(of_day))
+    judged.append(counted_rows(PULL_ANSWER, answered.filter(of_day)))
     right = asked.suggestions.filter(~pl.col("client_id").is_in(context.skewed_clients))
     batches = pull_batches(pull, right, tables["broker"], of_day, context.settings.findings.same_cause_gap_s)
     judged.append(JudgedRows(batches.counts, add_judged(gold, PULL_BATCH, batches.differing).gaps))
