@@ -12,7 +12,7 @@ import pytest
 from mqreplay.answers.open_findings import read_findings
 from mqreplay.engines.local import LocalEngine
 from mqreplay.findings.every import KINDS
-from mqreplay.findings.opened import FIRST_EVENTS
+from mqreplay.findings.opened import AGREED, FIRST_EVENTS
 from mqreplay.findings.shape import PLACE
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.notices.watch import Watch
@@ -54,7 +54,9 @@ def watched(source: Path, folder: Path, first_s: int, settings=None):
             rounds.append(watching.round(at(now)))
             if now >= end:
                 return rounds
-            now = min(now + MINUTE_MS, end)
+            # Two rounds must agree about what is less than certain: the last ones are not too near each other.
+            later = now + MINUTE_MS
+            now = end - AGREED_MS if end - AGREED_MS < later < end and now < end - AGREED_MS else min(later, end)
 
 
 def agree(row, one) -> bool:
@@ -69,6 +71,7 @@ def meets(row, one) -> bool:
     return one.opened_ts <= end and one.last_seen_ts >= begin
 
 
+AGREED_MS = int(AGREED.total_seconds() * 1000)
 LONG = (
     "bulk-5.3.3",
     "conflicts-5.3.3",
