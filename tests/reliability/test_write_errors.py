@@ -18,7 +18,7 @@ from reliability.runs import started
 from tests_shared import SAMPLE
 
 SCENARIO = Scenario("ingest", 1)  # on a warehouse that has tables already
-OPERATIONS = 1_250  # of the files of that ingest
+OPERATIONS = 1_100  # of the files of that ingest, which has some more
 ONCE, ON = 1, None  # one operation fails, or all from then on
 LONG = 52
 CAPTURE = next(SAMPLE.glob("*/wire.pcap.gz"))
