@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -101,19 +101,14 @@ class StagedJournal(Journal):
         """Do nothing: no commit was made."""
 
 
-def commit_staged(warehouse: Warehouse, tasks: Iterable[dict[str, Staged]]) -> list[Callable[[], None]]:
-    """Return a call for each table that tasks of different clusters changed, which commits their changes as one."""
-    by_table: dict[str, list[Staged]] = {}
+def by_table(tasks: Iterable[Mapping[str, Staged]]) -> dict[str, Staged]:
+    """Return what tasks of different clusters changed, together for each table."""
+    whole: dict[str, Staged] = {}
     for staged in tasks:
         for name, changes in staged.items():
-            by_table.setdefault(name, []).append(changes)
-
-    def call(name: str, changes: list[Staged]) -> Callable[[], None]:
-        added = [file for each in changes for file in each.added]
-        removed = {path for each in changes for path in each.removed}
-        return lambda: warehouse.exchange_files(name, added, removed)
-
-    return [call(name, changes) for name, changes in sorted(by_table.items())]
+            before = whole.get(name, Staged())
+            whole[name] = Staged((*before.added, *changes.added), before.removed | changes.removed)
+    return whole
 
 
 def _after(before: Snapshot, staged: Staged, folder: str) -> Snapshot:

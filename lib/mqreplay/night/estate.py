@@ -17,7 +17,7 @@ from mqreplay.engines.local import LocalEngine
 from mqreplay.ingest.cluster_files import ClusterFiles
 from mqreplay.ingest.run import WRITERS, Ingested
 from mqreplay.lake.scratch import scratch
-from mqreplay.lake.staged_warehouse import Staged, StagedJournal, StagedWarehouse, commit_staged
+from mqreplay.lake.staged_warehouse import Staged, StagedJournal, StagedWarehouse, by_table
 from mqreplay.lake.ticker import Ticker
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.machine.crash import is_of_machine
@@ -91,8 +91,13 @@ def _judge(night: NightlyRun, clusters: Sequence[ClusterFiles], shared: _Shared)
                 if text.startswith(f"{each.cluster}: "):
                     night.progress(text)
             done.append(each)
+    staged = by_table(each.staged for each in done)
+
+    def commit(name: str) -> None:
+        night.warehouse.exchange_files(name, staged[name].added, staged[name].removed)
+
     with night.journal.transaction(f"nights of {len(done)} clusters"), ThreadPoolExecutor(WRITERS) as pool:
-        list(pool.map(lambda commit: commit(), commit_staged(night.warehouse, [each.staged for each in done])))
+        list(pool.map(commit, staged))
     for each in done:
         if each.error is not None:
             with night.attempt(each.cluster):

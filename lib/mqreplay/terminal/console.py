@@ -147,7 +147,7 @@ def _print_records(console: Console, names: Sequence[str], rows: Iterable[Sequen
 
 
 def _lines(text: Text, width: int) -> list[Text]:
-    """Return a text in lines of so many cells; a word that is longer has a line of its own.
+    """Return a text in lines of at most ``width`` cells; a longer word has a line of its own.
 
     >>> [line.plain for line in _lines(Text("它的路由（10.20.15.1@7316）重新包含它。"), 16)]
     ['它的路由', '（10.20.15.1@7316）', '重新包含它。']
