@@ -46,6 +46,12 @@ def run(program: str, *words: str, folder: Path) -> subprocess.CompletedProcess[
     return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, check=False, timeout=1800)
 
 
+def jobs(events: Path) -> int:
+    """The number of jobs of Spark in the event log of a folder."""
+    lines = (line for path in events.rglob("events_*") for line in path.read_text().splitlines())
+    return sum(json.loads(line)["Event"] == "SparkListenerJobStart" for line in lines)
+
+
 def night(root: Path, metastore: list[str], folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
     """Run the night of a sample by names, or with other options of the job."""
     job = [str(ROOT / "jobs" / "nightly.py"), "--recording", str(SAMPLE / "orders-4.9.7"), "--warehouse", str(root)]
@@ -86,10 +92,15 @@ def assert_as_by_path(root: Path, other: str) -> None:
 
 
 def test_nights_by_names_in_a_metastore(metastore: list[str], night_by_path: str, tmp_path: Path) -> None:
-    root, folder = tmp_path / "warehouse", tmp_path / "cwd"
+    root, folder, events = (tmp_path / name for name in ("warehouse", "cwd", "events"))
     folder.mkdir()
-    first = night(root, metastore, folder)
+    events.mkdir()
+    logged = {"enabled": "true", "compress": "false", "dir": events.as_uri()}
+    first = night(
+        root, metastore + [w for k, v in logged.items() for w in ("--conf", f"spark.eventLog.{k}={v}")], folder
+    )
     assert first.returncode == 0, first.stderr[-3000:]
+    assert 60 < jobs(events) <= 150
     assert_as_by_path(root, night_by_path)
     assert counted(metastore, folder) == len(table_at(root, "gold.finding")) > 0
 

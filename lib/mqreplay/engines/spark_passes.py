@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from mqreplay.engines.packing import packed, unpacked
 from mqreplay.engines.passes import Input, Pass, PassTable, Result
-from mqreplay.engines.rows import FileRows, NamedRows, RowSource, file_rows
+from mqreplay.engines.rows import NamedRows, RowSource, file_rows
 from mqreplay.engines.shards import Shard
 from mqreplay.engines.spark_row_functions import with_answers, with_computed
 from mqreplay.engines.spark_tables import FEW_ROWS, SparkTables, bucket, described, known_errors
@@ -40,8 +40,10 @@ class SparkPassRunner:
     def __init__(self, tables: SparkTables, cluster: str, day: dt.date, days: Mapping[str, Days]) -> None:
         """Take the tables, the cluster and day, and ``days``: which days of each table a replay reads."""
         self._tables, self._cluster, self._day, self._days = tables, cluster, day, days
-        # By name, only Spark reads the tables.
-        self._files = FileRows(cluster, {}) if tables.by_name else file_rows(tables.warehouse, cluster, days)
+        warehouse = tables.warehouse
+        self._source = NamedRows(warehouse, cluster) if tables.by_name else file_rows(warehouse, cluster, days)
+        # By name, the number of rows is known only of tables that this run has written or copied.
+        self._rows = {name: warehouse.known_rows(name, each.of_cluster(cluster)) for name, each in days.items()}
         self._steps: dict[str, tuple[str, ...]] = {}  # gold tables by pass
         self._gold: dict[str, bool] = {}  # whether a gold table has rows
         self._kept: dict[str, DataFrame] = {}  # packed results and gold rows by pass
@@ -51,7 +53,7 @@ class SparkPassRunner:
     @property
     def source(self) -> RowSource:
         """As PassRunner.source."""
-        return NamedRows(self._tables.warehouse, self._cluster) if self._tables.by_name else self._files
+        return self._source
 
     def run(self, step: Pass[Input, Result], shards: Sequence[Shard], inputs: Input) -> Iterator[Result]:
         """As PassRunner.run."""
@@ -136,13 +138,14 @@ class SparkPassRunner:
             self._kept.pop(step.name).unpersist()
 
     def _has_rows(self, table: PassTable) -> bool:
-        return self._tables.by_name or self._files.files[table.name].rows > 0
+        return self._rows[table.name] != 0
 
     def _has_few_rows(self, tables: Iterable[PassTable]) -> bool:
-        """Return whether the driver may commit what tasks make of these tables; with a catalog, Spark commits all."""
+        """Return whether the driver may commit what tasks make of these tables."""
         if not self._tables.may_write(self._cluster):
             return True
-        return not self._tables.by_name and sum(self._files.files[table.name].rows for table in tables) <= FEW_ROWS
+        rows = [self._rows[table.name] for table in tables]
+        return None not in rows and sum(number or 0 for number in rows) <= FEW_ROWS
 
     def _task(self, step: Pass[Any, Any], inputs: Any, whole: Sequence[PassTable]) -> SparkTask:
         """Return what all tasks share; ``whole`` are tables of which each task gets all rows."""

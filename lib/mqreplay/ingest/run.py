@@ -145,7 +145,8 @@ class _Ingest:
             return Ingested(self.cluster, self.folders, work.seen, 0, 0, 0)
         self.files = RecordedFiles(self.files.rows.filter(is_of(["brokers"])))  # the plan has all others
         self.progress(f"{self.cluster}: {_plan_text(work, moved)}")
-        with self.journal.transaction(f"ingest of {self.cluster}"):
+        read = [name for name, contract in self.warehouse.contracts.items() if not contract.is_judged]
+        with self.journal.transaction(f"ingest of {self.cluster}", read):
             return self._do(known, moved, work)
 
     def _known(self) -> pl.DataFrame:

@@ -1,8 +1,8 @@
 """The tables of a warehouse in a catalog of the Spark session. Spark reads and writes them, by name.
 
 The credentials of the tables' files are the catalog's. So the rows go through Spark in both directions, and neither
-polars nor delta-rs opens a table. Rows that wait for a commit, and rows for DuckDB, are Parquet files in the temporary
-folder of this process.
+polars nor delta-rs opens a table. Rows that wait for a commit are Parquet files in the temporary folder of this
+process. They stay there (local_copies.py): each read of a table by Spark is two jobs, even of one row.
 """
 
 from __future__ import annotations
@@ -24,12 +24,13 @@ from mqreplay.lake.contract import Contract
 from mqreplay.lake.files import joined
 from mqreplay.lake.ipc_blobs import batches_of, blob_of, blob_tables, needed_columns, packing, selecting, unpacked_rows
 from mqreplay.lake.lease import require_lease
+from mqreplay.lake.local_copies import Between, Copy, LocalCopies, remove_files
 from mqreplay.lake.registration import CatalogNames, create_database
 from mqreplay.lake.row_filter import RowFilter
 from mqreplay.lake.scratch import scratch
 from mqreplay.lake.sql import literal
 from mqreplay.lake.storage import spark_location
-from mqreplay.lake.table_files import TableFiles, polars_schema, scan_files
+from mqreplay.lake.table_files import TableFile, TableFiles, polars_schema, scan_files
 from mqreplay.lake.table_writer import TableWriter, WrittenFile
 from mqreplay.lake.warehouse import Warehouse, file_batches, table_file
 from mqreplay.words.errors import ContractError
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
 CHECK = "delta.constraints."  # begins the property of a CHECK constraint
-Between = tuple[dt.date, dt.date]  # days, both included
 
 
 class CatalogWarehouse(Warehouse):
@@ -54,9 +54,11 @@ class CatalogWarehouse(Warehouse):
         super().__init__(root, contracts)
         self._session, self.names = session, names
         self._folder = tempfile.mkdtemp(prefix="rows-", dir=scratch().folder)
-        self._commits: dict[str, tuple[Any, ...] | None] = {}
+        self._existing: dict[str, bool] = {}
+        self._commits: dict[str, tuple[Any, ...]] = {}
+        self._changes = 0
         self._complete: set[str] = set()  # tables with all columns and constraints of their contract
-        self._exports: dict[str, list[tuple[str, Between | None, TableFiles]]] = defaultdict(list)
+        self._copies = LocalCopies()
         self._lock = threading.RLock()
 
     def table_name(self, name: str) -> str:
@@ -72,33 +74,35 @@ class CatalogWarehouse(Warehouse):
         """As Warehouse.written_folder: a temporary folder."""
         return joined(self._folder, "written", name)
 
+    def exists(self, name: str) -> bool:
+        """As Warehouse.exists."""
+        if name not in self._existing:
+            self._existing[name] = self._session.catalog.tableExists(self.table_name(name))
+        return self._existing[name]
+
     def version(self, name: str) -> int | None:
         """As Warehouse.version."""
         commit = self._last_commit(name)
         return None if commit is None else int(commit[0])
 
     def _last_commit(self, name: str) -> tuple[Any, ...] | None:
+        if not self.exists(name):
+            return None
         if name not in self._commits:
-            self._commits[name] = self._asked_commit(name)
+            row = self._sql(name, f"DESCRIBE HISTORY {self.table_name(name)} LIMIT 1").collect()[0]
+            self._commits[name] = row.version, row.timestamp.isoformat()
         return self._commits[name]
 
-    def _asked_commit(self, name: str) -> tuple[Any, ...] | None:
-        if not self._session.catalog.tableExists(self.table_name(name)):
-            return None
-        row = self._sql(name, f"DESCRIBE HISTORY {self.table_name(name)} LIMIT 1").collect()[0]
-        return row.version, row.timestamp.isoformat()
-
-    def file_bytes(self, name: str, rows: RowFilter) -> int:
-        """Return the size of the table's files, of all rows: Spark gives no other."""
-        if not self.exists(name):
-            return 0
-        return int(self._sql(name, f"DESCRIBE DETAIL {self.table_name(name)}").collect()[0].sizeInBytes)
+    def state(self) -> str:
+        """As Warehouse.state. Once this run has changed a table, it is a state that no other run knows."""
+        return f"{self._folder} {self._changes}" if self._changes else super().state()
 
     def read(self, name: str, rows: RowFilter | None = None) -> pl.LazyFrame:
-        """As Warehouse.read: each use of the frame reads the table by Spark, only the columns that it needs."""
+        """As Warehouse.read. Of a large table, each use of the frame reads it by Spark, only the columns it needs."""
         schema = self.contracts[name].arrow_schema
-        if not self.exists(name):
-            return scan_files(schema, [])
+        if (copied := self.copied(name, rows)) is not None:
+            found = scan_files(schema, copied.files)
+            return found if rows is None else found.filter(rows.condition)
 
         def frames(
             columns: list[str] | None, predicate: pl.Expr | None, limit: int | None, _batch_rows: int | None
@@ -115,28 +119,54 @@ class CatalogWarehouse(Warehouse):
         return register_io_source(frames, schema=polars_schema(schema))
 
     def files(self, name: str, rows: RowFilter) -> TableFiles:
-        """As Warehouse.files: Spark copies the rows once into files of the temporary folder."""
+        """As Warehouse.files: copies of the rows in the temporary folder."""
+        return self.copied(name, rows, even_large=True)  # type: ignore[return-value]
+
+    def known_rows(self, name: str, rows: RowFilter) -> int | None:
+        """As Warehouse.known_rows: of rows that are here."""
+        days = _bounds(rows) if self.contracts[name].is_partitioned_by_day else None
+        files = self._copies.files(name, rows.cluster, days) if self.exists(name) else []
+        return None if files is None else sum(f.rows or 0 for f in files if rows.has_partition(f.cluster, f.day))
+
+    def copied(self, name: str, rows: RowFilter | None, *, even_large: bool = False) -> TableFiles | None:
+        """Return files with these rows that are here; None if they are not, and Spark would copy a large table."""
         schema = self.contracts[name].arrow_schema
         if not self.exists(name):
             return TableFiles((), schema)
-        days = rows.between if self.contracts[name].is_partitioned_by_day else None
+        cluster = None if rows is None else rows.cluster
+        days = _bounds(rows) if self.contracts[name].is_partitioned_by_day else None
         with self._lock:
-            found = next((files for *of, files in self._exports[name] if _covers(of, rows.cluster, days)), None)
-            if found is None:
-                found = self._exported(name, RowFilter(rows.cluster, between=days))
-                self._exports[name].append((rows.cluster, days, found))
-        return TableFiles(tuple(file for file in found.files if rows.has_partition(file.cluster, file.day)), schema)
+            found = self._copies.files(name, cluster, days)
+            if found is None and (even_large or not self._is_large(name)):
+                found = self._copy(name, None if rows is None else RowFilter(rows.cluster, between=days))
+                self._copies.keep(name, Copy(cluster, days, found))
+        if found is None:
+            return None
+        mine = [file for file in found if rows is None or rows.has_partition(file.cluster, file.day)]
+        return TableFiles(tuple(mine), schema)
 
-    def _exported(self, name: str, rows: RowFilter) -> TableFiles:
+    def file_bytes(self, name: str, rows: RowFilter) -> int:
+        """As Warehouse.file_bytes: of the files that are here. To ask Spark for a size is two jobs."""
+        files = self._copies.files(name, rows.cluster, None) or []
+        return sum(Path(file.path).stat().st_size for file in files)
+
+    def _is_large(self, name: str) -> bool:
+        """Return whether a night may have more rows of the table than the driver should copy."""
+        return bool(self.contracts[name].shard_key) or self.contracts[name].is_judged
+
+    def _copy(self, name: str, rows: RowFilter | None) -> list[TableFile]:
         folder = tempfile.mkdtemp(prefix=f"{name}-", dir=self._folder)
         contract, schema = self.contracts[name], self.contracts[name].arrow_schema
         written = TableWriter(folder, schema, contract.partitioned_by).write(self._batches(name, rows, schema.names))
-        return TableFiles(tuple(table_file(folder, file) for file in written), schema)
+        return [table_file(folder, file) for file in written]
 
     def day_counts(self, name: str, cluster: str) -> dict[dt.date, int]:
         """As Warehouse.day_counts."""
-        if not self.exists(name):
-            return {}
+        if (copied := self.copied(name, RowFilter(cluster))) is not None:
+            counts: dict[dt.date, int] = defaultdict(int)
+            for file in copied.files:
+                counts[file.day] += file.rows  # type: ignore[index,operator]
+            return dict(counts)
         found = self._rows(name, RowFilter(cluster)).groupBy("day").count().collect()
         return {row["day"]: row["count"] for row in found}
 
@@ -145,23 +175,29 @@ class CatalogWarehouse(Warehouse):
         return session.table(self.table_name(name)) if self.exists(name) else super().spark_table(session, name)
 
     def commit_files(self, name: str, files: Sequence[WrittenFile], replaced: RowFilter | None) -> None:
-        """As Warehouse.commit_files. The files are removed."""
-        new = self._frame(name, files) if files else None
+        """As Warehouse.commit_files."""
         by_day = self.contracts[name].is_partitioned_by_day
+        here = [self._table_file(name, file) for file in files]
         if replaced is None or replaced.has_whole_partitions(by_day):
-            self._write(name, new, replaced)
-        else:
-            days = self._days_with(name, replaced)
-            if days is None:
-                self._write(name, new, None)
-            else:
-                # Partitions are replaced whole: by their other rows, and the new ones.
-                days |= {table_file("", file).day for file in files}
-                touched = RowFilter(replaced.cluster, frozenset(filter(None, days)) if by_day else None)
-                others = self._selected(name, touched, ~replaced.condition)
-                self._write(name, others if new is None else others.unionByName(new), touched)
-        for file in files:
-            Path(joined(self.written_folder(name), file.path)).unlink(missing_ok=True)
+            self._write(name, self._frame(name, here), replaced, here)
+            return
+        # Partitions are replaced whole: by their other rows, and the new ones.
+        copied = self.copied(name, replaced)
+        days = self._days_with(name, replaced, copied)
+        if days is None:
+            self._write(name, self._frame(name, here), None, here)
+            return
+        days |= {file.day for file in here}
+        touched = RowFilter(replaced.cluster, frozenset(filter(None, days)) if by_day else None)
+        if copied is None:
+            new, others = self._frame(name, here), self._selected(name, touched, ~replaced.condition)
+            self._write(name, others if new is None else others.unionByName(new), touched)
+            remove_files(file.path for file in here)
+            return
+        there = scan_files(copied.schema, self.files(name, touched).files)
+        kept = self.writer(name).write_rows(there.filter(~replaced.condition).collect())
+        together = [*here, *(self._table_file(name, file) for file in kept)]
+        self._write(name, self._frame(name, together), touched, together)
 
     def commit_frame(self, name: str, rows: DataFrame, replaced: RowFilter | None) -> None:
         """As Warehouse.commit_frame, in one commit if whole partitions are replaced."""
@@ -170,14 +206,16 @@ class CatalogWarehouse(Warehouse):
             replaced = None
         self._write(name, rows, replaced)
 
-    def _write(self, name: str, rows: DataFrame | None, replaced: RowFilter | None) -> None:
-        """Replace whole partitions, if any, by rows, if any, in one commit."""
+    def _write(
+        self, name: str, rows: DataFrame | None, replaced: RowFilter | None, files: Sequence[TableFile] | None = None
+    ) -> None:
+        """Replace whole partitions, if any, by rows, if any, in one commit. ``files`` have the same rows."""
         is_new = not self.exists(name)
         self._make_complete(name)
         table = self.table_name(name)
         condition = None if replaced is None or is_new else self._condition(name, replaced)
         if rows is None:
-            if condition is None or self._session.table(table).where(condition).isEmpty():
+            if condition is None or self._is_empty(name, replaced, condition):
                 return
             rows = self._session.table(table).limit(0)
         try:
@@ -186,16 +224,31 @@ class CatalogWarehouse(Warehouse):
                 rows.writeTo(table).append()
             else:
                 rows.writeTo(table).overwrite(condition)
+            if files is not None:
+                self._copies.replace(name, replaced, files)
+        except BaseException:
+            self._copies.forget(name)
+            raise
         finally:
-            self.changed(name)
+            self._committed(name)
+        if files is None:
+            self._copies.forget(name, None if replaced is None else replaced.cluster)
 
-    def _days_with(self, name: str, rows: RowFilter) -> set[dt.date | None] | None:
+    def _is_empty(self, name: str, replaced: RowFilter | None, condition: Column) -> bool:
+        copied = self.copied(name, replaced)
+        if copied is not None:
+            return not copied.files
+        return bool(self._session.table(self.table_name(name)).where(condition).isEmpty())
+
+    def _days_with(self, name: str, rows: RowFilter, copied: TableFiles | None) -> set[dt.date | None] | None:
         """Return the days that have such rows (None: a table without days); None if there are no such rows."""
-        if not self.exists(name):
-            return None
         column = "day" if self.contracts[name].is_partitioned_by_day else "cluster"
-        found = self._selected(name, rows, rows.condition, [column]).distinct().collect()
-        return {row[0] if column == "day" else None for row in found} or None
+        if copied is not None:
+            there = scan_files(copied.schema, copied.files).filter(rows.condition)
+            found = there.select(column).unique().collect()[column].to_list()
+        else:
+            found = [row[0] for row in self._selected(name, rows, rows.condition, [column]).distinct().collect()]
+        return {value if column == "day" else None for value in found} or None
 
     def _condition(self, name: str, rows: RowFilter) -> Column:
         """Return the condition of the partitions that may hold the rows."""
@@ -223,14 +276,17 @@ class CatalogWarehouse(Warehouse):
         needed, names = needed_columns(schema, wanted, columns)
         select = selecting(pa.schema([schema.field(each) for each in needed]), wanted, names)
         blobs = self._rows(name, rows).select(needed).mapInArrow(packing(select), "data BINARY")
-        # A partition at a time: the driver does not hold them all.
-        for row in blobs.toLocalIterator(prefetchPartitions=True):
+        # A partition at a time is a job each; the driver does not hold all rows of a large table.
+        found = blobs.toLocalIterator(prefetchPartitions=True) if self._is_large(name) else blobs.collect()
+        for row in found:
             yield from batches_of(bytes(row.data))
 
-    def _frame(self, name: str, files: Sequence[WrittenFile]) -> DataFrame:
-        """Return the rows in files of a writer as a DataFrame, without the files."""
+    def _frame(self, name: str, files: Sequence[TableFile]) -> DataFrame | None:
+        """Return the rows in files as a DataFrame, without the files; None if there are none."""
+        if not files:
+            return None
         schema = self.contracts[name].arrow_schema
-        batches = (batch for file in files for batch in file_batches(self._table_file(name, file), schema))
+        batches = (batch for file in files for batch in file_batches(file, schema))
         blobs = [(blob_of(table),) for table in blob_tables(batches)]
         frame = self._session.createDataFrame(blobs, "data BINARY").coalesce(max(1, len(blobs) // 10))
         return frame.mapInArrow(unpacked_rows, self.contracts[name].ddl())
@@ -243,6 +299,9 @@ class CatalogWarehouse(Warehouse):
         contract, table = self.contracts[name], self.table_name(name)
         if not self.exists(name):
             self._create(contract)
+            self._complete.add(name)
+            return
+        self.version(name)  # raises for the name of something else
         fields = self._fields(name)
         for column in self._needless_not_null(name, fields):
             self._sql(name, f"ALTER TABLE {table} ALTER COLUMN `{column}` DROP NOT NULL")
@@ -256,7 +315,7 @@ class CatalogWarehouse(Warehouse):
                 self._sql(name, f"ALTER TABLE {table} ADD CONSTRAINT {check} CHECK ({condition})")
         if unset := {key: value for key, value in contract.properties.items() if key.lower() not in has}:
             self._sql(name, f"ALTER TABLE {table} SET TBLPROPERTIES ({_listed(unset)})")
-        self.changed(name)
+        self._committed(name)
         self._complete.add(name)
 
     def _create(self, contract: Contract) -> None:
@@ -265,15 +324,18 @@ class CatalogWarehouse(Warehouse):
             for c in contract.columns
         ]
         location = spark_location(self.location(contract.name), s3_scheme(self._session, self.root))
+        checks = {f"{CHECK}{check}": condition for check, condition in contract.checks.items()}
         with self._lock:
             self._sql(contract.name, create_database(self._database(contract.layer)))
         self._sql(
             contract.name,
             f"CREATE TABLE {self.table_name(contract.name)} ({', '.join(columns)}) USING delta"
             f" PARTITIONED BY ({', '.join(contract.partitioned_by)}) LOCATION {literal(location)}"
-            f" COMMENT {literal(contract.description)} TBLPROPERTIES ({_listed(contract.properties)})",
+            f" COMMENT {literal(contract.description)} TBLPROPERTIES ({_listed({**contract.properties, **checks})})",
         )
-        self.changed(contract.name)
+        self._existing[contract.name] = True
+        self._committed(contract.name)
+        self._copies.keep(contract.name, Copy(None, None, []))
 
     def _fields(self, name: str) -> list[dict[str, Any]]:
         """Return the columns of the table as in the schema of Delta's log."""
@@ -287,13 +349,14 @@ class CatalogWarehouse(Warehouse):
         except Exception as error:  # a catalog, its server and a file system raise what they like
             raise ContractError(f"table {self.table_name(name)} cannot be used: {first_line(error)}") from None
 
+    def _committed(self, name: str) -> None:
+        self._commits.pop(name, None)
+        self._changes += 1
+
     def changed(self, name: str) -> None:
         """As Warehouse.changed."""
-        self._commits.pop(name, None)
-        with self._lock:
-            for _, _, files in self._exports.pop(name, []):
-                for file in files.files:
-                    Path(file.path).unlink(missing_ok=True)
+        self._committed(name)
+        self._copies.forget(name)
 
     def note_versions(self, names: Iterable[str] = ()) -> None:
         """Do nothing: the tables need not be in this folder."""
@@ -327,9 +390,8 @@ def _listed(properties: Mapping[str, str]) -> str:
     return ", ".join(f"{literal(key)} = {literal(value)}" for key, value in properties.items())
 
 
-def _covers(of: Sequence[Any], cluster: str, days: Between | None) -> bool:
-    """Return whether exported rows ``of`` a cluster and some days include these days of the cluster."""
-    exported_cluster, exported = of
-    if exported_cluster != cluster:
-        return False
-    return exported is None or (days is not None and exported[0] <= days[0] and days[1] <= exported[1])
+def _bounds(rows: RowFilter | None) -> Between | None:
+    """Return the first and the last day that may have such rows; None: any day."""
+    if rows is None or rows.days is None:
+        return None if rows is None else rows.between
+    return min(rows.days, default=dt.date.min), max(rows.days, default=dt.date.min)

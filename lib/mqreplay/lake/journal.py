@@ -57,13 +57,15 @@ class Journal:
         self._lock = threading.Lock()
 
     @contextmanager
-    def transaction(self, name: str) -> Iterator[None]:
+    def transaction(self, name: str, tables: Iterable[str] | None = None) -> Iterator[None]:
         """Run the block so that all of its commits count or none: after an error the next run rolls them back.
 
-        ``name`` is the step of the run. All writing threads must have ended when the block ends. Files that tasks wrote
-        and no commit used stay until mqreplay maintain removes them.
+        ``name`` is the step of the run; ``tables`` are all that it may change (None: any). All writing threads must
+        have ended when the block ends. Files that tasks wrote and no commit used stay until mqreplay maintain removes
+        them.
         """
-        self._name, self._versions = name, self._now(self._warehouse.contracts)
+        self._name = name
+        self._versions = self._now(self._warehouse.contracts if tables is None else tables)
         self._write()
         try:
             yield

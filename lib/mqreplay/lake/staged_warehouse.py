@@ -85,7 +85,7 @@ class StagedJournal(Journal):
         self._staged = warehouse
 
     @contextmanager
-    def transaction(self, name: str) -> Iterator[None]:
+    def transaction(self, name: str, tables: Iterable[str] | None = None) -> Iterator[None]:
         """As Journal.transaction."""
         before = dict(self._staged.staged)
         try:

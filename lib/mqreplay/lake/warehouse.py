@@ -96,6 +96,10 @@ class Warehouse(CheckedTables):
         """Return the files of the partitions that may hold these rows."""
         return TableFiles(tuple(self.listed_files(name, rows)), self.contracts[name].arrow_schema)
 
+    def known_rows(self, name: str, rows: RowFilter) -> int | None:
+        """Return the number of rows in the partitions that may hold these rows; None if only a read would tell."""
+        return self.files(name, rows).rows
+
     def listed_files(self, name: str, rows: RowFilter | None = None) -> list[TableFile]:
         """Return the files of the partitions that may hold these rows; of all without ``rows``."""
         return files_in(self.location(name), self.snapshot(name).of(rows)) if self.exists(name) else []

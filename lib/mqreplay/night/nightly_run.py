@@ -14,7 +14,7 @@ from mqreplay.answers.outcome import Outcome, kept_outcome, outcome_of
 from mqreplay.answers.page_path import file_name, page_path
 from mqreplay.engines.engine import Engine
 from mqreplay.ingest.cluster_files import ClusterFiles, by_cluster, known_recordings
-from mqreplay.ingest.offset_checkpoint import OffsetCheckpoint
+from mqreplay.ingest.offset_checkpoint import CHECKPOINT, OffsetCheckpoint
 from mqreplay.ingest.recorded_files import RecordedFiles
 from mqreplay.ingest.run import Ingested, has_new_files, ingest, known_files, refused_rows
 from mqreplay.lake.files import files_of, joined, write_text
@@ -29,6 +29,7 @@ from mqreplay.night.replay_day import replay_day
 from mqreplay.night.reported import Night, Reported
 from mqreplay.night.retention import first_judged
 from mqreplay.night.steps import (
+    STEP_TABLE,
     TABLES_OF_KINDS,
     Span,
     Steps,
@@ -39,7 +40,7 @@ from mqreplay.night.steps import (
     spans,
     steps,
 )
-from mqreplay.night.validation import Validation
+from mqreplay.night.validation import VALIDATION_TABLE, Validation
 from mqreplay.report.build import build_report
 from mqreplay.settings import Settings
 from mqreplay.words.errors import InputError
@@ -137,11 +138,15 @@ class NightlyRun:
         for day in todo:
             # One by one: the result of a day must not depend on which other days are replayed with it.
             self.progress(f"{cluster}: replaying {day}")
-            with self.journal.transaction(f"replay of {cluster}, {day}"):
+            with self.journal.transaction(f"replay of {cluster}, {day}", self._judged_tables()):
                 is_first = day == min(wanted) and "silver" not in kept
                 self._replay_day(cluster, day, found, is_first=is_first, afresh=not noted.any_done("replay", [day]))
                 noted.done("replay", {day: wanted[day]})
         return True
+
+    def _judged_tables(self) -> list[str]:
+        judged = [name for name, contract in self.warehouse.contracts.items() if contract.is_judged]
+        return [*judged, CHECKPOINT, STEP_TABLE]
 
     def _wanted(self, found: list[Span]) -> dict[str, str]:
         """Return day -> digest of the inputs of its replay."""
@@ -207,7 +212,7 @@ class NightlyRun:
             self.progress(f"{cluster}: no day changed, validation skipped")
             return False
         results = joined(self.warehouse.root, "expectations", file_name(cluster))
-        with self.journal.transaction(f"validation of {cluster}"):
+        with self.journal.transaction(f"validation of {cluster}", [VALIDATION_TABLE, STEP_TABLE]):
             rows = judging.run(todo, results, self.progress)
             noted.done("validate", {scope: judging.wanted[scope] for scope in todo})
         self.progress(f"{cluster}: {rows} expectations run")
