@@ -61,6 +61,8 @@ class Folder:
     files = Warehouse.files
     listed_files = Warehouse.listed_files
     day_counts = Warehouse.day_counts
+    is_here = Warehouse.is_here
+    spark_rows = Warehouse.spark_rows
 
     def location(self, name: str) -> str:
         """Return the folder of a table."""

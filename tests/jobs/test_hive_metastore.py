@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from deltalake import DeltaTable
 
-from mqreplay.lake.catalog_warehouse import CHECK
+from mqreplay.lake.catalog_tables import CHECK
 from mqreplay.lake.contract import PROPERTIES
 from mqreplay.lake.journal import JOURNAL
 from mqreplay.settings import load_settings

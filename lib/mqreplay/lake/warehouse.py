@@ -100,6 +100,14 @@ class Warehouse(CheckedTables):
         """Return the number of rows in the partitions that may hold these rows; None if only a read would tell."""
         return self.files(name, rows).rows
 
+    def is_here(self, name: str, rows: RowFilter) -> bool:
+        """Return whether `files` has these rows at once: else Spark would copy many."""
+        return True
+
+    def spark_rows(self, name: str, rows: RowFilter) -> DataFrame:
+        """Raise NotImplementedError: rows of a table by path are always here."""
+        raise NotImplementedError
+
     def listed_files(self, name: str, rows: RowFilter | None = None) -> list[TableFile]:
         """Return the files of the partitions that may hold these rows; of all without ``rows``."""
         return files_in(self.location(name), self.snapshot(name).of(rows)) if self.exists(name) else []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,8 +42,14 @@ class Evidence:
         }
 
 
-def gather(tables: Tables, day: dt.date | None) -> Evidence:
-    """Read the evidence; recordings of a ``day`` end at its end at the latest."""
+Newest = Callable[[str, str, Days], int | None]
+
+
+def gather(tables: Tables, day: dt.date | None, newest_in_spark: Newest = lambda name, column, days: None) -> Evidence:
+    """Read the evidence; recordings of a ``day`` end at its end at the latest.
+
+    ``newest_in_spark`` returns the newest instant (epoch ms) of a table's column on some days, if the rows stay there.
+    """
     brokers = tables.rows("silver.broker", ["broker_name"])
     routes = f"SELECT unnest(broker_datas) AS broker FROM ({tables.rows('silver.route', ['broker_datas'])})"
     names = tables.run(f"{brokers} UNION SELECT broker.broker_name FROM ({routes})")
@@ -51,7 +57,8 @@ def gather(tables: Tables, day: dt.date | None) -> Evidence:
     if goes_on and day is not None:
         # A file that continues after the day does not show a pause: the day's own rows do.
         asked = {name: fresh_by(contract) for name, contract in tables.contracts.items()}
-        newest = [_newest(tables, name, column, Days(day, day)) for name, column in asked.items() if column]
+        dated = [(name, column, Days(day, day)) for name, column in asked.items() if column]
+        newest = [_newest(tables, *of) if tables.is_here(of[0], of[2]) else newest_in_spark(*of) for of in dated]
         end_ms = max((ms for ms in newest if ms is not None), default=None)
     return Evidence(sorted(name for (name,) in names if name is not None), end_ms)
 

@@ -1,4 +1,4 @@
-"""Great Expectations as mqreplay uses it: in memory, without a network, and silent; over DuckDB.
+"""Great Expectations as mqreplay uses it: in memory, without a network, and silent; over DuckDB or Spark.
 
 A dialect of SQLAlchemy has what Great Expectations' SQL engine needs. Each statement is its own transaction, so that a
 result can be fetched after its connection was returned, as Great Expectations does.
@@ -22,6 +22,7 @@ from mqreplay.quality.tables import Tables
 
 if TYPE_CHECKING:
     import duckdb
+    from pyspark.sql import DataFrame
 
 DATA_SOURCE = "duckdb"
 
@@ -30,14 +31,9 @@ class Great:
     """A context for one run. It makes batches of the tables' views."""
 
     def __init__(self, tables: Tables) -> None:
-        """Disable analytics and progress bars."""
-        os.environ["GX_ANALYTICS_ENABLED"] = "false"
-        context = gx.get_context(mode="ephemeral")
-        assert isinstance(context, EphemeralDataContext)
-        context.enable_analytics(False)
-        context.variables.progress_bars = ProgressBarsConfig(globally=False)
+        """Take the tables, whose views are made later."""
         options = engine_options(tables.connection)
-        add: Any = context.data_sources.add_sql  # its stub lacks kwargs
+        add: Any = _context().data_sources.add_sql  # its stub lacks kwargs
         self._source = add(DATA_SOURCE, connection_string=f"{DATA_SOURCE}://", kwargs=options)
 
     def batch(self, name: str, view: str) -> Batch:
@@ -45,6 +41,29 @@ class Great:
         asset = self._source.add_table_asset(name, table_name=view)
         batch: Batch = asset.add_batch_definition_whole_table("all").get_batch()
         return batch
+
+
+class GreatOnSpark:
+    """A context for one run. It makes batches of DataFrames."""
+
+    def __init__(self) -> None:
+        """Use the running session of Spark."""
+        self._source = _context().data_sources.add_spark("spark", persist=False)
+
+    def batch(self, name: str, rows: DataFrame) -> Batch:
+        """Return the rows of a DataFrame as a batch."""
+        asset = self._source.add_dataframe_asset(name)
+        return asset.add_batch_definition_whole_dataframe("all").get_batch({"dataframe": rows})
+
+
+def _context() -> EphemeralDataContext:
+    """Return a context without analytics and progress bars."""
+    os.environ["GX_ANALYTICS_ENABLED"] = "false"
+    context = gx.get_context(mode="ephemeral")
+    assert isinstance(context, EphemeralDataContext)
+    context.enable_analytics(False)
+    context.variables.progress_bars = ProgressBarsConfig(globally=False)
+    return context
 
 
 class DuckDBDialect(DefaultDialect):

@@ -2,7 +2,8 @@
 
 One query of a table counts the rows that may violate each of its rules. A rule without such a row holds; a night in
 which all hold does not even import Great Expectations. The others run as Great Expectations does it: first together for
-pass or fail, then those that fail alone for the violating rows.
+pass or fail, then those that fail alone for the violating rows. Of tables whose rows stay in Spark, Great Expectations'
+Spark engine judges all rules.
 The results go to gold.validation_result, and as Great Expectations' JSON into a file for each scope.
 """
 
@@ -28,9 +29,11 @@ from mqreplay.words.printable import json_text
 
 if TYPE_CHECKING:
     from great_expectations.core import ExpectationValidationResult
+    from great_expectations.datasource.fluent.interfaces import Batch
 
     from mqreplay.quality.great import Great
 
+Judged = list[tuple["Rule", "ExpectationValidationResult | None"]]
 LEDGER = "bronze.source_file"  # validated last: its counts must match the other tables
 
 
@@ -51,24 +54,54 @@ def validate(
     found: list[ValidationRow] = []
     results: dict[str, list[dict[str, Any]]] = {}  # by table
     counts = {} if silver_rows is None else silver_rows
+    in_spark = cache(lambda: SparkRules(warehouse, cluster))
     with Tables(warehouse, cluster) as tables:
-        evidence = gather(tables, scope.day)
         great = cache(lambda: great_expectations(tables))
+        evidence = gather(tables, scope.day, lambda *of: in_spark().frames.newest_ms(*of))
         for name in names:
             contract = warehouse.contracts[name]
-            has_files = tables.has_files(name, _days(contract, scope))
-            counts[name] = counts.get(name, 0) + (_size(tables, contract, scope) if has_files else 0)
-            before = _before(tables, contract, scope)
-            is_empty = before is None and not has_files and name != LEDGER  # silver may have rows of no file
+            is_here = tables.is_here(name, _days(contract, scope))
+            counts[name] = counts.get(name, 0) + _size(tables, contract, scope)
             parameters = evidence.parameters(counts)
-            if not is_empty or not is_counted(contract, parameters):
-                make_views(tables, contract, _days(contract, scope), before)
-            judged = judge(great, tables, contract, parameters, is_empty=is_empty)
+            if is_here:
+                judged = _judged_here(great, tables, contract, scope, parameters)
+            else:
+                judged = in_spark().judge(contract, scope, parameters)
             results[name] = [written(rule, result, parameters) for rule, result in judged]
             found += [row_of(cluster, scope, contract, rule, result) for rule, result in judged]
             judged_one(name)
     write_text(joined(results_dir, f"{scope.title}.json"), json_text(results, 1, str))
     return found
+
+
+def _judged_here(
+    great: Callable[[], Great], tables: Tables, contract: Contract, scope: Scope, parameters: dict[str, Any]
+) -> Judged:
+    days, before = _days(contract, scope), _before(tables, contract, scope)
+    has_rows = before is not None or tables.has_files(contract.name, days)
+    is_empty = not has_rows and contract.name != LEDGER  # silver may have rows of no file
+    if not is_empty or not is_counted(contract, parameters):
+        make_views(tables, contract, days, before)
+    return judge(great, tables, contract, parameters, is_empty=is_empty)
+
+
+class SparkRules:
+    """Rules of tables whose rows stay in Spark, judged by Great Expectations there."""
+
+    def __init__(self, warehouse: TableSource, cluster: str) -> None:
+        """Import Great Expectations and Spark."""
+        from mqreplay.quality.great import GreatOnSpark
+        from mqreplay.quality.spark_frames import SparkFrames
+
+        self.frames, self._great = SparkFrames(warehouse, cluster), GreatOnSpark()
+
+    def judge(self, contract: Contract, scope: Scope, parameters: dict[str, Any]) -> Judged:
+        """As `judge`: the result of a rule that holds is None."""
+        asked = dict(enumerate(rules(contract)))
+        rows, in_order = self.frames.rows(contract, scope)
+        named = (contract.name, rows), (f"{contract.name} in order", in_order)
+        results = _run(self._great.batch, *named, contract, asked, parameters)
+        return [(rule, None if results[number].success else results[number]) for number, rule in asked.items()]
 
 
 def _days(contract: Contract, scope: Scope) -> Days:
@@ -77,8 +110,13 @@ def _days(contract: Contract, scope: Scope) -> Days:
 
 def _size(tables: Tables, contract: Contract, scope: Scope) -> int:
     """Return the number of rows of the table in the scope; records, if a line of a file gives many rows."""
+    days = _days(contract, scope)
+    if not tables.is_here(contract.name, days):
+        return tables.count_of_days(contract.name, days)
+    if not tables.has_files(contract.name, days):
+        return 0
     column = "record_id" if contract.name in COUNTED_BY_RECORD else None
-    return tables.count(tables.rows(contract.name, [column or "cluster"], _days(contract, scope)), column)
+    return tables.count(tables.rows(contract.name, [column or "cluster"], days), column)
 
 
 def _before(tables: Tables, contract: Contract, scope: Scope) -> str | None:
@@ -102,7 +140,7 @@ def judge(
     parameters: dict[str, Any],
     *,
     is_empty: bool = False,
-) -> list[tuple[Rule, ExpectationValidationResult | None]]:
+) -> Judged:
     """Return the table's rules in the contract's order, each with its result; None if no row can violate it.
 
     ``great`` is called for the others. ``is_empty``: the view has no row. It need not exist if all rules are counted.
@@ -110,7 +148,9 @@ def judge(
     asked = dict(enumerate(rules(contract)))
     held = held_rules(tables, contract, asked, parameters, is_empty=is_empty)
     others = {number: rule for number, rule in asked.items() if number not in held}
-    results = _run(great(), contract, others, parameters) if others else {}
+    view, in_order = view_names(contract)
+    named = (contract.name, view), (in_order, in_order)
+    results = _run(great().batch, *named, contract, others, parameters) if others else {}
     return [(rule, results.get(number)) for number, rule in asked.items()]
 
 
@@ -138,16 +178,24 @@ def held_rules(
 
 
 def _run(
-    great: Great, contract: Contract, asked: Mapping[int, Rule], parameters: dict[str, Any]
+    batch: Callable[[str, Any], Batch],
+    rows: tuple[str, Any],
+    in_order: tuple[str, Any],
+    contract: Contract,
+    asked: dict[int, Rule],
+    parameters: dict[str, Any],
 ) -> dict[int, ExpectationValidationResult]:
-    """Return the results of these rules by Great Expectations' own metrics."""
-    view, ordered = view_names(contract)
-    batch = great.batch(contract.name, view)
-    whole = batch.validate(suite(contract, asked), result_format="BOOLEAN_ONLY", expectation_parameters=parameters)
+    """Return the results of these rules by Great Expectations' own metrics.
+
+    ``batch`` makes a batch of a name, and a view or frame: of the ``rows``, and of the same in the order of the key.
+    """
+    whole = batch(*rows).validate(
+        suite(contract, asked), result_format="BOOLEAN_ONLY", expectation_parameters=parameters
+    )
     results = {result.expectation_config.meta[NUMBER]: result for result in whole.results}  # type: ignore[union-attr]
     broken = [number for number, result in results.items() if not result.success]
     if broken:
-        by_key = great.batch(ordered, ordered)
+        by_key = batch(*in_order)
         for number in broken:
             results[number] = by_key.validate(
                 asked[number].expectation(number),

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Collection, Mapping, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from mqreplay.lake.contract import Contract
 from mqreplay.lake.duckdb_database import Database, literal, quoted, without_zone
 from mqreplay.lake.row_filter import Days, RowFilter
 from mqreplay.lake.table_files import TableFiles
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 
 class TableSource(Protocol):
@@ -22,6 +25,15 @@ class TableSource(Protocol):
 
     def day_counts(self, name: str, cluster: str) -> dict[dt.date, int]:
         """Return the number of rows on each day of a cluster."""
+
+    def is_here(self, name: str, rows: RowFilter) -> bool:
+        """Return whether `files` has these rows; else they stay in Spark."""
+
+    def exists(self, name: str) -> bool:
+        """Return whether the table exists."""
+
+    def spark_rows(self, name: str, rows: RowFilter) -> DataFrame:
+        """Return these partitions of an existing table whose rows stay in Spark."""
 
 
 EVERY = Days()
@@ -58,9 +70,19 @@ class Tables(Database):
         counted = "count(*)" if column is None else f"count(DISTINCT {quoted(column)})"
         return int(self.run(f"SELECT {counted} FROM ({query})")[0][0])
 
+    def is_here(self, name: str, days: Days = EVERY) -> bool:
+        """Return whether this database has the rows of some days; else they stay in Spark."""
+        return self._warehouse.is_here(name, days.of_cluster(self._cluster))
+
     def has_files(self, name: str, days: Days = EVERY) -> bool:
         """Return whether a file may hold rows of the cluster on some days, or rows that lack them."""
         return bool(self._warehouse.files(name, days.of_cluster(self._cluster)).files)
+
+    def count_of_days(self, name: str, days: Days) -> int:
+        """Return the number of the cluster's rows on some days, of a table that is partitioned by day."""
+        counts = self._warehouse.day_counts(name, self._cluster)
+        first, last = days.first or dt.date.min, days.last or dt.date.max
+        return sum(count for day, count in counts.items() if first <= day <= last)
 
     def count_outside(self, name: str, days: Collection[dt.date]) -> int:
         """Return the number of the cluster's rows on other days than these."""

@@ -10,16 +10,19 @@ not a series.
 from __future__ import annotations
 
 import datetime as dt
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 from great_expectations.core.suite_parameters import SuiteParameterDict
-from great_expectations.execution_engine import ExecutionEngine, SqlAlchemyExecutionEngine
+from great_expectations.execution_engine import ExecutionEngine, SparkDFExecutionEngine, SqlAlchemyExecutionEngine
 from great_expectations.expectations.expectation import ColumnAggregateExpectation
 from great_expectations.expectations.metrics.column_aggregate_metric_provider import (
     ColumnAggregateMetricProvider,
     column_aggregate_partial,
 )
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column
 
 METRIC, ROWS = "column.newest_instant", "table.row_count"
 
@@ -28,6 +31,12 @@ class NewestInstant(ColumnAggregateMetricProvider):
     """Epoch milliseconds of the newest instant, or null."""
 
     metric_name = METRIC
+
+    @column_aggregate_partial(engine=SparkDFExecutionEngine)
+    def _spark(cls, column: Column, **kwargs: Any) -> Column:
+        from pyspark.sql import functions as F
+
+        return F.unix_millis(F.max(column))
 
     @column_aggregate_partial(engine=SqlAlchemyExecutionEngine)
     def _sql(cls, column: sa.ColumnClause[dt.datetime], **kwargs: Any) -> sa.ColumnElement[int]:

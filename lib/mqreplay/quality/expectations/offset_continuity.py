@@ -8,10 +8,10 @@ rewind without a known cause by gold.offset_continuity: that is a fact about the
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import sqlalchemy as sa
-from great_expectations.execution_engine import SqlAlchemyExecutionEngine
+from great_expectations.execution_engine import SparkDFExecutionEngine, SqlAlchemyExecutionEngine
 from great_expectations.expectations.expectation import MulticolumnMapExpectation
 from great_expectations.expectations.metrics.map_metric_provider import MulticolumnMapMetricProvider
 from great_expectations.expectations.metrics.map_metric_provider.multicolumn_condition_partial import (
@@ -20,6 +20,9 @@ from great_expectations.expectations.metrics.map_metric_provider.multicolumn_con
 
 from mqreplay.ingest.offset_checkpoint import CHAIN
 from mqreplay.quality.conditions import EXPLAINED_COLUMN, LINK, LINKED_COLUMN
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
 
 
 class OffsetContinuity(MulticolumnMapMetricProvider):
@@ -34,6 +37,12 @@ class OffsetContinuity(MulticolumnMapMetricProvider):
         "condition_parser",
         "ignore_row_if",
     )
+
+    @multicolumn_condition_partial(engine=SparkDFExecutionEngine)  # type: ignore[untyped-decorator]
+    def _spark(cls, column_list: DataFrame, **kwargs: Any) -> Column:
+        from pyspark.sql import functions as F
+
+        return F.col(LINKED_COLUMN) & F.col(EXPLAINED_COLUMN)
 
     @multicolumn_condition_partial(engine=SqlAlchemyExecutionEngine)  # type: ignore[untyped-decorator]
     def _sql(cls, column_list: list[sa.ColumnClause[Any]], **kwargs: Any) -> sa.ColumnElement[bool]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import logging
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 from great_expectations.core.suite_parameters import SuiteParameterDict
-from great_expectations.execution_engine import SqlAlchemyExecutionEngine
+from great_expectations.execution_engine import SparkDFExecutionEngine, SqlAlchemyExecutionEngine
 from great_expectations.expectations import core
 from great_expectations.expectations.expectation import ColumnMapExpectation
 from great_expectations.expectations.metrics.map_metric_provider import (
@@ -21,12 +21,21 @@ from great_expectations.expectations.metrics.map_metric_provider.multicolumn_con
 
 from mqreplay.quality.conditions import UNIQUE_COLUMN
 
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
 
 class KnownBroker(ColumnMapMetricProvider):
     """True for a broker name in ``known_brokers``, of silver.broker and answered routes; for every name if empty."""
 
     condition_metric_name = "column_values.known_broker"
     condition_value_keys = ("known_brokers",)
+
+    @column_condition_partial(engine=SparkDFExecutionEngine)
+    def _spark(cls, column: Column, known_brokers: list[str], **kwargs: Any) -> Column:
+        from pyspark.sql import functions as F
+
+        return column.isin(known_brokers) if known_brokers else F.lit(True)
 
     @column_condition_partial(engine=SqlAlchemyExecutionEngine)
     def _sql(cls, column: sa.ColumnClause[str], known_brokers: list[str], **kwargs: Any) -> sa.ColumnElement[bool]:
@@ -47,6 +56,10 @@ class CheckHolds(ColumnMapMetricProvider):
     """True if the condition is true."""
 
     condition_metric_name = "column_values.check_holds"
+
+    @column_condition_partial(engine=SparkDFExecutionEngine)
+    def _spark(cls, column: Column, **kwargs: Any) -> Column:
+        return column
 
     @column_condition_partial(engine=SqlAlchemyExecutionEngine)
     def _sql(cls, column: sa.ColumnClause[bool], **kwargs: Any) -> sa.ColumnElement[bool]:
@@ -70,6 +83,13 @@ class UniqueRows(MulticolumnMapMetricProvider):
 
     condition_metric_name = "multicolumn_values.unique_rows"
     condition_domain_keys = ("batch_id", "table", "column_list", "row_condition", "condition_parser", "ignore_row_if")
+
+    @multicolumn_condition_partial(engine=SparkDFExecutionEngine)  # type: ignore[untyped-decorator]
+    def _spark(cls, column_list: DataFrame, **kwargs: Any) -> Column:
+        from pyspark.sql import functions as F
+
+        hashed = column_list.groupBy(F.xxhash64(*column_list.columns)).count()
+        return F.lit(True) if hashed.where("count > 1").isEmpty() else F.col(UNIQUE_COLUMN)
 
     @multicolumn_condition_partial(engine=SqlAlchemyExecutionEngine)  # type: ignore[untyped-decorator]
     def _sql(
