@@ -20,18 +20,22 @@ import pytest
 
 from engines.engine_tasks import fail_on_three, kill_itself, kinds_of_errors, late_square
 from mqreplay.decode.logs.log_line import UnusableLine
-from mqreplay.engines import spark_passes
+from mqreplay.engines import spark_decoding, spark_passes
 from mqreplay.engines.local import FEW_BYTES, LocalEngine
 from mqreplay.engines.spark import SMALL_BYTES, SparkEngine
 from mqreplay.importer.import_command import import_evidence
+from mqreplay.lake import catalog as catalog_names
 from mqreplay.lake.delta_table import UnreadableLog
 from mqreplay.lake.table_versions import DamagedTable
 from mqreplay.machine.crash import failure_of
 from mqreplay.machine.places import conf_dir
 from mqreplay.night import nightly as nights
+from mqreplay.night.catalog import Catalog
 from mqreplay.recorder.remoting.connection import CallFailed
 from mqreplay.settings import load_settings
 from mqreplay.words.errors import ContractError, DecodeError, InputErrors, MqreplayError, OwnDiskError, RecordingFull
+from reliability.recordings import small_night
+from reliability.table_rows import difference, read_tables
 from standalone_cluster import environment
 from tests_shared import ROOT, SAMPLE, assert_same_tables, table_rows, tables, unpack
 
@@ -103,6 +107,24 @@ def test_spark_gives_the_tables_of_one_process(
     outcomes = nights.run("nightly", root, settings, lambda what: None, recordings=RECORDINGS, engine="spark")
     assert {outcome.cluster for outcome in outcomes} == set(night.outcomes)
     assert_same_tables(root, night.root)
+
+
+@pytest.mark.parametrize("by_name", [False, True])
+def test_a_small_night_whose_rows_all_stay_in_spark(
+    spark: Any, tmp_path: Path, by_name: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (spark_decoding, spark_passes):
+        monkeypatch.setattr(module, "FEW_ROWS", 0)
+    # The names end with this session, which has no metastore (tests/jobs/test_hive_metastore.py has one).
+    monkeypatch.setattr(catalog_names, "missing_catalog", lambda session, catalog: None)
+    recording, here = small_night()
+    root, catalog = str(tmp_path / "warehouse"), Catalog("spark_catalog", "small_") if by_name else None
+    nights.run(
+        "nightly", root, load_settings(), lambda what: None, recordings=[recording], engine="spark", catalog=catalog
+    )
+    for layer in ("bronze", "silver", "gold") if by_name else ():
+        spark.sql(f"DROP DATABASE small_{layer} CASCADE")
+    assert not difference(read_tables(Path(root)), read_tables(Path(here)))
 
 
 @pytest.mark.long
