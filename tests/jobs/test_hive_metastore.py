@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from deltalake import DeltaTable
@@ -58,6 +59,14 @@ def night(root: Path, metastore: list[str], folder: Path, *options: str) -> subp
     conf = ["--conf", str(ROOT / "conf" / "sample.toml")]
     names = options or ("--catalog", "spark_catalog", "--prefix", "mq_")
     return run("spark-submit", *metastore, *job, *conf, *names, folder=folder)
+
+
+def maintained(root: Path, metastore: list[str], folder: Path, *options: str) -> dict[str, Any]:
+    """What jobs/maintain.py did to each table."""
+    job = [str(ROOT / "jobs" / "maintain.py"), "--warehouse", str(root), "--json", *options]
+    done = run("spark-submit", *metastore, *job, "--catalog", "spark_catalog", "--prefix", "mq_", folder=folder)
+    assert done.returncode == 0, done.stderr[-3000:]
+    return {each["table"]: each for each in json.loads(done.stdout)["tables"]}
 
 
 def counted(metastore: list[str], folder: Path) -> int:
@@ -114,6 +123,11 @@ def test_nights_by_names_in_a_metastore(metastore: list[str], night_by_path: str
     after = night(root, metastore, folder)
     assert after.returncode == 0, after.stderr[-3000:]
     assert "the last run was interrupted (test); rolling it back" in after.stderr
+    assert_as_by_path(root, night_by_path)
+
+    kept = maintained(root, metastore, folder)
+    assert kept["gold.finding"]["rows_removed"] == 0
+    assert kept["bronze.step"]["files_after"] == 1
     assert_as_by_path(root, night_by_path)
 
     by_path = night(root, metastore, folder, "--engine", "local")

@@ -7,9 +7,11 @@ import os
 from typing import TYPE_CHECKING
 
 from mqreplay.language.language import LANGUAGES, Language, language
+from mqreplay.words.errors import InputError
 
 if TYPE_CHECKING:
     from mqreplay.engines.choice import Choice
+    from mqreplay.night.catalog import Catalog
     from mqreplay.settings import Settings
 
 WAREHOUSE = "MQREPLAY_WAREHOUSE"
@@ -105,6 +107,23 @@ def choice_of_engine(args: argparse.Namespace, settings: Settings) -> Choice:
         submitted=is_submitted(),
         catalog=getattr(args, "catalog", None) is not None,
     )
+
+
+def add_catalog(command: argparse.ArgumentParser) -> None:
+    """Add --catalog and --prefix, of tables that have names."""
+    text = "read and write the tables by names in this catalog of the Spark session, such as spark_catalog"
+    command.add_argument("--catalog", metavar="NAME", help=text)
+    add_prefix(command)
+
+
+def catalog_of(args: argparse.Namespace) -> Catalog | None:
+    """Return the catalog of the tables; None without --catalog. Raises InputError for --prefix alone."""
+    from mqreplay.night.catalog import Catalog
+
+    name, prefix = getattr(args, "catalog", None), getattr(args, "prefix", "")
+    if name is None and prefix:
+        raise InputError("--prefix is for names in a catalog: give --catalog, too")
+    return None if name is None else Catalog(name, prefix)
 
 
 def add_prefix(command: argparse.ArgumentParser) -> None:

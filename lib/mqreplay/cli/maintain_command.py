@@ -6,7 +6,16 @@ import argparse
 import sys
 from typing import TYPE_CHECKING
 
-from mqreplay.cli.arguments import add_conf, add_engine, add_json, add_warehouse, choice_of_engine, settings_of
+from mqreplay.cli.arguments import (
+    add_catalog,
+    add_conf,
+    add_engine,
+    add_json,
+    add_warehouse,
+    catalog_of,
+    choice_of_engine,
+    settings_of,
+)
 from mqreplay.cli.command import Command
 from mqreplay.words.printable import json_text
 from mqreplay.words.quantity import counted
@@ -29,6 +38,7 @@ def add(command: argparse.ArgumentParser) -> None:
     add_json(command, "print what was done as JSON")
     add_conf(command)
     add_engine(command)
+    add_catalog(command)
 
 
 def run(args: argparse.Namespace) -> None:
@@ -48,6 +58,7 @@ def run(args: argparse.Namespace) -> None:
             keep=args.keep,
             cluster=args.cluster,
             engine=choice.engine,
+            catalog=catalog_of(args),
             dry_run=args.dry_run,
         )
     if args.json:

@@ -9,12 +9,13 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from mqreplay.cli.arguments import (
+    add_catalog,
     add_conf,
     add_engine,
     add_json,
     add_lang,
-    add_prefix,
     add_warehouse,
+    catalog_of,
     choice_of_engine,
     settings_of,
 )
@@ -28,7 +29,6 @@ from mqreplay.words.severity import SEVERITIES
 
 if TYPE_CHECKING:
     from mqreplay.answers.figures import Sample
-    from mqreplay.night.catalog import Catalog
     from mqreplay.night.failures import Failure
     from mqreplay.settings import Settings
 
@@ -52,9 +52,7 @@ def _add(name: str, command: argparse.ArgumentParser) -> None:
         command.add_argument("--notify", action="append", default=[], metavar="URL", help=NOTIFY)
         text = "write the figures of the run for Prometheus (node_exporter's textfile collector); it ends in .prom"
         command.add_argument("--metrics", metavar="FILE", help=text)
-    text = "read and write the tables by names in this catalog of the Spark session, such as spark_catalog"
-    command.add_argument("--catalog", metavar="NAME", help=text)
-    add_prefix(command)
+    add_catalog(command)
 
 
 def _add_demo(command: argparse.ArgumentParser) -> None:
@@ -79,16 +77,6 @@ def _options(command: argparse.ArgumentParser) -> None:
     add_engine(command)
     add_lang(command)
     command.add_argument("--fail-on", choices=SEVERITIES, help="exit 1 if a finding of the night reaches it")
-
-
-def _catalog(args: argparse.Namespace) -> Catalog | None:
-    """Return the catalog of the tables; None without --catalog."""
-    from mqreplay.night.catalog import Catalog
-
-    name, prefix = getattr(args, "catalog", None), getattr(args, "prefix", "")
-    if name is None and prefix:
-        raise InputError("--prefix is for names in a catalog: give --catalog, too")
-    return None if name is None else Catalog(name, prefix)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -119,7 +107,7 @@ def run(args: argparse.Namespace) -> int:
         require_warehouse(args.warehouse)
     step = "nightly" if is_demo else args.command
     failed: list[Failure] = []
-    catalog = _catalog(args)
+    catalog = catalog_of(args)
     choice = choice_of_engine(args, settings)
     notifier = Notifier(args, settings) if args.command == "nightly" else None
     with Progress(sys.stderr, choice.note) as progress:

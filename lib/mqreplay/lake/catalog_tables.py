@@ -64,7 +64,7 @@ class CatalogTables(Warehouse):
         if not self.exists(name):
             return None
         if name not in self._commits:
-            row = self._sql(name, f"DESCRIBE HISTORY {self.table_name(name)} LIMIT 1").collect()[0]
+            row = self.sql(name, f"DESCRIBE HISTORY {self.table_name(name)} LIMIT 1").collect()[0]
             self._commits[name] = row.version, row.timestamp.isoformat()
         return self._commits[name]
 
@@ -85,17 +85,17 @@ class CatalogTables(Warehouse):
         self.version(name)  # raises for the name of something else
         fields = self._fields(name)
         for column in self._needless_not_null(name, fields):
-            self._sql(name, f"ALTER TABLE {table} ALTER COLUMN `{column}` DROP NOT NULL")
+            self.sql(name, f"ALTER TABLE {table} ALTER COLUMN `{column}` DROP NOT NULL")
         if missing := self._missing_fields(name, fields):
             names = [field["name"] for field in missing]
             added = [f"`{c.name}` {c.type} COMMENT {literal(c.comment)}" for c in contract.columns if c.name in names]
-            self._sql(name, f"ALTER TABLE {table} ADD COLUMNS ({', '.join(added)})")
-        has = {row.key.lower() for row in self._sql(name, f"SHOW TBLPROPERTIES {table}").collect()}
+            self.sql(name, f"ALTER TABLE {table} ADD COLUMNS ({', '.join(added)})")
+        has = {row.key.lower() for row in self.sql(name, f"SHOW TBLPROPERTIES {table}").collect()}
         for check, condition in contract.checks.items():
             if f"{CHECK}{check}".lower() not in has:
-                self._sql(name, f"ALTER TABLE {table} ADD CONSTRAINT {check} CHECK ({condition})")
+                self.sql(name, f"ALTER TABLE {table} ADD CONSTRAINT {check} CHECK ({condition})")
         if unset := {key: value for key, value in contract.properties.items() if key.lower() not in has}:
-            self._sql(name, f"ALTER TABLE {table} SET TBLPROPERTIES ({_listed(unset)})")
+            self.sql(name, f"ALTER TABLE {table} SET TBLPROPERTIES ({_listed(unset)})")
         self._committed(name)
         self._complete.add(name)
 
@@ -107,8 +107,8 @@ class CatalogTables(Warehouse):
         location = spark_location(self.location(contract.name), s3_scheme(self._session, self.root))
         checks = {f"{CHECK}{check}": condition for check, condition in contract.checks.items()}
         with self._lock:
-            self._sql(contract.name, create_database(self._database(contract.layer)))
-        self._sql(
+            self.sql(contract.name, create_database(self._database(contract.layer)))
+        self.sql(
             contract.name,
             f"CREATE TABLE {self.table_name(contract.name)} ({', '.join(columns)}) USING delta"
             f" PARTITIONED BY ({', '.join(contract.partitioned_by)}) LOCATION {literal(location)}"
@@ -122,7 +122,7 @@ class CatalogTables(Warehouse):
         fields = self._session.table(self.table_name(name)).schema.jsonValue()["fields"]
         return [dict(field) for field in fields]
 
-    def _sql(self, name: str, statement: str) -> DataFrame:
+    def sql(self, name: str, statement: str) -> DataFrame:
         """Run a statement on the table. Raises ContractError with the reason if Spark refuses it."""
         try:
             return self._session.sql(statement)
@@ -152,7 +152,7 @@ class CatalogTables(Warehouse):
     def restore(self, name: str, version: int) -> None:
         """As Warehouse.restore."""
         require_lease(self.location(name))
-        self._sql(name, f"RESTORE TABLE {self.table_name(name)} TO VERSION AS OF {version}")
+        self.sql(name, f"RESTORE TABLE {self.table_name(name)} TO VERSION AS OF {version}")
         self._complete.discard(name)
         self.changed(name)
 
@@ -160,7 +160,7 @@ class CatalogTables(Warehouse):
         """Remove the table's rows. Its name stays: files of an external table would outlive the name."""
         if self.exists(name):
             require_lease(self.location(name))
-            self._sql(name, f"DELETE FROM {self.table_name(name)}")
+            self.sql(name, f"DELETE FROM {self.table_name(name)}")
             self.changed(name)
 
 

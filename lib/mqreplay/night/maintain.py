@@ -8,6 +8,8 @@ from dataclasses import asdict, dataclass
 
 from mqreplay.engines.choice import running_engine
 from mqreplay.ingest.retention import Retention
+from mqreplay.lake import catalog_maintenance as by_name
+from mqreplay.lake.catalog_tables import CatalogTables
 from mqreplay.lake.files import for_each
 from mqreplay.lake.journal import interrupted_step
 from mqreplay.lake.local_folder import check_folders, folder
@@ -15,8 +17,7 @@ from mqreplay.lake.lock import warehouse_lock
 from mqreplay.lake.maintenance import compact, removable_files, remove_unused, small_files
 from mqreplay.lake.sql import check_text
 from mqreplay.lake.storage import use_settings
-from mqreplay.lake.warehouse import Warehouse
-from mqreplay.night.catalog import opened_warehouse
+from mqreplay.night.catalog import Catalog, opened_warehouse
 from mqreplay.night.nightly_run import NightlyRun
 from mqreplay.night.retention import first_kept, keep_of
 from mqreplay.night.steps import Steps
@@ -59,13 +60,17 @@ def maintain(
     keep: str | None = None,
     cluster: str | None = None,
     engine: str = "spark",
+    catalog: Catalog | None = None,
     dry_run: bool = False,
 ) -> list[Maintained]:
     """Maintain all tables under the warehouse's lock; remove old days of one ``cluster``, or of all.
 
-    ``keep`` is the option --keep, ``engine`` rewrites small files. With ``dry_run`` no table is changed. Return what
-    was done to each table. Raises InputError, WarehouseLocked and the other MqreplayErrors.
+    ``keep`` is the option --keep, ``engine`` rewrites small files; with ``catalog`` Spark does, by the tables' names.
+    With ``dry_run`` no table is changed. Return what was done to each table. Raises InputError, WarehouseLocked and the
+    other MqreplayErrors.
     """
+    if catalog is not None:
+        catalog.check_engine(engine)
     use_settings(settings)
     root = folder(root, "warehouse")
     check_text(cluster)
@@ -75,8 +80,8 @@ def maintain(
         warehouse_lock(root, settings.storage.lease_s, progress) as lock,
         running_engine(engine, "mqreplay maintain", settings, lock, progress) as running,
     ):
-        night = NightlyRun(running, opened_warehouse(root, running, None), settings, progress)
-        work = _Maintenance(night, days)
+        night = NightlyRun(running, opened_warehouse(root, running, catalog), settings, progress)
+        work = (_Maintenance if catalog is None else _MaintenanceByName)(night, days)
         if dry_run:
             if (step := interrupted_step(root)) is not None:
                 progress(f"the last run was interrupted ({step}); the next run rolls it back before it does anything")
@@ -90,20 +95,24 @@ class _Maintenance:
 
     def __init__(self, night: NightlyRun, keep: Mapping[str, int]) -> None:
         self._night, self._warehouse, self._keep = night, night.warehouse, keep
-        self._tables = {name: _state(night.warehouse, name) for name in night.warehouse.contracts}
+        self._tables = {name: self._state(name) for name in night.warehouse.contracts}
         self._versions_days = night.settings.maintain.keep_versions_days
 
     def preview(self, cluster: str | None) -> list[Maintained]:
         """Return what ``do`` would do. Rows that would go are not taken off the files that would be compacted."""
         for name in self._clusters(cluster):
             self._note_rows(Retention(self._warehouse, name).counts(self._first_days(name)))
-        for name, done in self._tables.items():
-            for small in small_files(self._warehouse, name):
-                done.files_after -= small.files - 1
+        for name in self._tables:
             if self._warehouse.exists(name):
-                unused = removable_files(self._warehouse, name, self._versions_days)
-                done.unused_files_removed, done.unused_bytes_removed = len(unused), sum(unused.values())
+                self._preview_files(name)
         return list(self._tables.values())
+
+    def _preview_files(self, name: str) -> None:
+        done = self._tables[name]
+        for small in small_files(self._warehouse, name):
+            done.files_after -= small.files - 1
+        unused = removable_files(self._warehouse, name, self._versions_days)
+        done.unused_files_removed, done.unused_bytes_removed = len(unused), sum(unused.values())
 
     def do(self, cluster: str | None) -> list[Maintained]:
         """Do it, and return what was done."""
@@ -123,10 +132,19 @@ class _Maintenance:
         return list(self._tables.values())
 
     def _remove_unused(self, name: str) -> None:
-        done, now = self._tables[name], _state(self._warehouse, name)
+        done, now = self._tables[name], self._state(name)
         done.files_after, done.bytes_after = now.files_before, now.bytes_before
         files, size, entries = remove_unused(self._warehouse, name, self._versions_days)
         done.unused_files_removed, done.unused_bytes_removed, done.log_entries_removed = files, size, entries
+
+    def _state(self, name: str) -> Maintained:
+        """Return the table with its present files, and nothing done."""
+        number, size = self._sizes(name) if self._warehouse.exists(name) else (0, 0)
+        return Maintained(name, files_before=number, files_after=number, bytes_before=size, bytes_after=size)
+
+    def _sizes(self, name: str) -> tuple[int, int]:
+        sizes = self._warehouse.snapshot(name).files["size_bytes"]
+        return len(sizes), int(sizes.sum())
 
     def _clusters(self, cluster: str | None) -> list[str]:
         return self._night.clusters(cluster) if self._keep or cluster is not None else []
@@ -160,10 +178,25 @@ class _Maintenance:
                 self._night.progress(f"{name}: not compacted, because another program writes to it")
 
 
-def _state(warehouse: Warehouse, name: str) -> Maintained:
-    """Return the table with its present files, and nothing done."""
-    if not warehouse.exists(name):
-        return Maintained(name)
-    sizes = warehouse.snapshot(name).files["size_bytes"]
-    number, size = len(sizes), int(sizes.sum())
-    return Maintained(name, files_before=number, files_after=number, bytes_before=size, bytes_after=size)
+class _MaintenanceByName(_Maintenance):
+    """Of tables that only Spark opens. A preview does not know what OPTIMIZE would compact."""
+
+    _warehouse: CatalogTables
+
+    def _sizes(self, name: str) -> tuple[int, int]:
+        return by_name.sizes(self._warehouse, name)
+
+    def _preview_files(self, name: str) -> None:
+        self._tables[name].unused_files_removed = by_name.remove_unused(
+            self._warehouse, name, self._versions_days, dry_run=True
+        )
+
+    def _compact(self, name: str) -> None:
+        self._night.progress(f"{name}: compacting")
+        with self._night.journal.transaction(f"compaction of {name}", [name]):
+            by_name.compact(self._warehouse, name)
+
+    def _remove_unused(self, name: str) -> None:
+        done = self._tables[name]
+        done.files_after, done.bytes_after = self._sizes(name)
+        done.unused_files_removed = by_name.remove_unused(self._warehouse, name, self._versions_days)
