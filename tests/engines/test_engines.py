@@ -26,6 +26,7 @@ from mqreplay.engines.spark import SMALL_BYTES, SparkEngine
 from mqreplay.importer.import_command import import_evidence
 from mqreplay.lake import catalog as catalog_names
 from mqreplay.lake.delta_table import UnreadableLog
+from mqreplay.lake.session import FITTED
 from mqreplay.lake.table_versions import DamagedTable
 from mqreplay.machine.crash import failure_of
 from mqreplay.machine.places import conf_dir
@@ -42,6 +43,7 @@ from tests_shared import ROOT, SAMPLE, assert_same_tables, table_rows, tables, u
 CONF = conf_dir() / "sample.toml"
 RECORDINGS = [str(SAMPLE / name) for name in ("orders-4.9.7", "bulk-5.3.3")]
 TESTS = Path(__file__).parents[1]
+ADAPTIVE = "spark.sql.adaptive.enabled"
 
 
 @pytest.fixture(scope="module")
@@ -321,3 +323,22 @@ def test_a_session_starts_for_a_small_night_or_a_large_one(spark: Any) -> None:
         engine.restart()
         assert [square for square, _ in engine.map(late_square, [4], 0)] == [16]
     assert asked == [True, False]
+
+
+def test_the_plans_of_a_running_session_follow_the_size_of_the_night(spark: Any) -> None:
+    before = {row.key: row.value for row in spark.sql("SET").collect()}
+    engine = SparkEngine(lambda small: spark)
+    assert engine.session is spark
+    engine.expect(SMALL_BYTES)
+    assert spark.conf.get(ADAPTIVE, "unset") == before.get(ADAPTIVE, "unset"), "no night has fitted this session"
+    try:
+        spark.conf.set(FITTED, ADAPTIVE)
+        for size, adaptive in ((SMALL_BYTES, "false"), (SMALL_BYTES + 1, "true")):
+            engine.expect(size)
+            assert spark.conf.get(ADAPTIVE) == adaptive
+    finally:
+        spark.conf.unset(FITTED)
+        if ADAPTIVE in before:
+            spark.conf.set(ADAPTIVE, before[ADAPTIVE])
+        else:
+            spark.conf.unset(ADAPTIVE)

@@ -75,6 +75,11 @@ class SparkEngine:
     def expect(self, size: int) -> None:
         """As Engine.expect: a small night ends before Java's and Spark's compilers pay off."""
         self._is_small = size <= SMALL_BYTES
+        if self._session is not None:  # tables with names were looked up before the files were listed
+            from mqreplay.lake.session import fit_plans, is_fitted
+
+            if is_fitted(self._session):
+                fit_plans(self._session, small=self._is_small)
 
     def progress(self) -> str:
         """As Engine.progress. The tasks are in Spark's own UI."""

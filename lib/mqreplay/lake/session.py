@@ -120,6 +120,11 @@ def fit_plans(session: SparkSession, *, small: bool) -> dict[str, str]:
     return {name: values[name] for name, *_ in RUNNING if name not in own}
 
 
+def is_fitted(session: SparkSession) -> bool:
+    """Return whether `fit_plans` was called for the session: it is not for a server's."""
+    return session.conf.get(FITTED, None) is not None
+
+
 def _stays_here(settings: SparkSettings) -> bool:
     return not is_submitted() and (settings.master or "local").startswith("local")
 

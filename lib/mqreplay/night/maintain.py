@@ -80,6 +80,7 @@ def maintain(
         warehouse_lock(root, settings.storage.lease_s, progress) as lock,
         running_engine(engine, "mqreplay maintain", settings, lock, progress) as running,
     ):
+        running.expect(0)  # Spark's own commands list files: few rows
         night = NightlyRun(running, opened_warehouse(root, running, catalog), settings, progress)
         work = (_Maintenance if catalog is None else _MaintenanceByName)(night, days)
         if dry_run:
