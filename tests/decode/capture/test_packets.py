@@ -106,5 +106,11 @@ def test_a_length_that_no_packet_has(lacking, length):
     one = sent()[1]
     packet = bytearray(tcp(one))
     packet[2:4] = b"\0\0"
-    (found,) = segments(BytesIO(pcap([(one.ts_us, ethernet(bytes(packet)), lacking)])))
-    assert (found.data, found.length) == (b"hello"[:length], length)
+    read = segments(BytesIO(pcap([(one.ts_us, ethernet(bytes(packet)), lacking)])))
+    assert [(found.data, found.length) for found in read] == [(b"hello", length)] * bool(length)
+
+
+def test_acknowledgements_without_data_are_passed_over():
+    talk = Talk()
+    acknowledged = [talk.ask(b"ab"), talk.answer(b""), talk.ask(b"cd"), talk.answer(b"", ends=True)]
+    assert list(segments(BytesIO(pcap(framed(acknowledged))))) == [acknowledged[n] for n in (0, 2, 3)]

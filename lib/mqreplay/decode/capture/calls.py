@@ -10,9 +10,8 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from itertools import islice
-from typing import Final
+from typing import Final, NamedTuple
 
 from mqreplay.decode.capture.commands import Command, CommandReader
 from mqreplay.decode.capture.packets import Segment
@@ -31,8 +30,7 @@ ASKED_CLOSED: Final = "the broker ended the connection first, or was killed"
 STILL_OPEN: Final = "no packet ends the connection"
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(NamedTuple):
     """A request and its answer; None for a one-way request, or if the capture lacks it.
 
     ``connection`` numbers connections in order of appearance; ``asker`` and ``asked`` are ``host:port``. ``unanswered``
@@ -57,30 +55,33 @@ class Side:
         self.stream, self.reader, self.spoke = Stream(), CommandReader(), False
         self.first_seq: int | None = None
 
+    @property
+    def held(self) -> int:
+        """Return the bytes of waiting segments and of the unfinished command."""
+        return self.stream.held + self.reader.held
+
 
 class Connection:
-    """A connection with its open requests. ``waiting_bytes`` is their memory."""
+    """A connection with its open requests.
 
-    __slots__ = ("_waiting", "counted", "ended", "ends", "number", "sides", "waiting_bytes")
+    ``held`` are the bytes of waiting segments and unfinished commands, ``waiting_bytes`` the memory of the requests.
+    """
+
+    __slots__ = ("_waiting", "counted", "ended", "ends", "held", "number", "sides", "waiting_bytes")
 
     def __init__(self, number: int, ends: tuple[str, str]) -> None:
         """Take ``number``, which distinguishes connections, also with the same ports."""
         self.number, self.ends = number, ends
         self.sides: dict[str, Side] = {}
         self.ended: dict[str, None] = {}  # the ends that closed it, in order
-        self.waiting_bytes = 0
+        self.held = self.waiting_bytes = 0
         self.counted = 0, 0  # held and waiting_bytes, as Calls counted them last
-        self._waiting: dict[tuple[str, int], tuple[str, Command]] = {}  # by asker and opaque
+        self._waiting: dict[tuple[str, int], tuple[str, Command, int]] = {}  # by asker and opaque, with its size
 
     @property
     def spoke(self) -> bool:
         """Return whether any end has sent data."""
         return any(side.spoke for side in self.sides.values())
-
-    @property
-    def held(self) -> int:
-        """Return the bytes of waiting segments and unfinished commands."""
-        return sum(side.stream.held + side.reader.held for side in self.sides.values())
 
     @property
     def cut(self) -> int:
@@ -99,41 +100,48 @@ class Connection:
             return self.begins_again(segment)
         return side.stream.has(segment)
 
-    def take(self, segment: Segment) -> Iterator[Call]:
-        """Yield the calls that end with this segment."""
-        side = self.sides.get(segment.source)
+    def take(self, segment: Segment) -> list[Call]:
+        """Return the calls that end with this segment."""
+        source = segment.source
+        side = self.sides.get(source)
         if side is None:
-            side = self.sides[segment.source] = Side()
+            side = self.sides[source] = Side()
         if segment.begins:
             side.first_seq = segment.seq
             if not side.spoke:
                 side.reader.begin()
         side.spoke = side.spoke or segment.length > 0
-        yield from self._calls(side, side.stream.take(segment), segment.source, segment.target)
+        before = side.held
+        calls = self._calls(side, side.stream.take(segment), source, segment.target)
+        self.held += side.held - before
         if segment.ends:
-            self.ended[segment.source] = None
+            self.ended[source] = None
+        return calls
 
-    def rest(self) -> Iterator[Call]:
-        """Yield the calls that were never answered."""
-        yield from self._late()
-        yield from self.give_up_requests(len(self._waiting))
+    def rest(self) -> list[Call]:
+        """Return the calls that were never answered."""
+        return [*self._late(), *self.give_up_requests(len(self._waiting))]
 
     def forget(self) -> None:
         """Drop the unfinished commands; `has` still knows which segments were taken."""
         for side in self.sides.values():
             side.reader = CommandReader()
 
-    def give_up_bytes(self) -> Iterator[Call]:
+    def give_up_bytes(self) -> list[Call]:
         """Drop waiting segments and unfinished commands."""
-        yield from self._late()
+        calls = self._late()
         for side in self.sides.values():
             side.reader.give_up()
+        self.held = 0
+        return calls
 
-    def give_up_requests(self, count: int) -> Iterator[Call]:
-        """Yield the oldest requests as calls without an answer."""
+    def give_up_requests(self, count: int) -> list[Call]:
+        """Return the oldest requests as calls without an answer."""
+        calls = []
         for key in list(islice(self._waiting, count)):
             asked, request = self._forget(key)
-            yield Call(self.number, key[0], asked, request, None, self._why_unanswered(asked))
+            calls.append(Call(self.number, key[0], asked, request, None, self._why_unanswered(asked)))
+        return calls
 
     def _why_unanswered(self, asked: str) -> str:
         first = next(iter(self.ended), None)
@@ -146,28 +154,37 @@ class Connection:
         """Return the number of open requests."""
         return len(self._waiting)
 
-    def _late(self) -> Iterator[Call]:
+    def _late(self) -> list[Call]:
+        calls = []
         for source, side in self.sides.items():
             target = self.ends[source == self.ends[0]]
-            yield from self._calls(side, side.stream.rest(), source, target)
+            calls += self._calls(side, side.stream.rest(), source, target)
+        self.held = sum(side.held for side in self.sides.values())
+        return calls
 
-    def _calls(self, side: Side, pieces: Iterable[Piece], source: str, target: str) -> Iterator[Call]:
+    def _calls(self, side: Side, pieces: Iterable[Piece], source: str, target: str) -> list[Call]:
+        calls = []
         for piece in pieces:
             for command in side.reader.take(piece):
                 if command.is_response:
                     if (target, command.opaque) in self._waiting:  # else the request was before the capture
-                        yield Call(self.number, target, source, self._forget((target, command.opaque))[1], command)
+                        calls.append(
+                            Call(self.number, target, source, self._forget((target, command.opaque))[1], command)
+                        )
                 elif command.is_oneway:
-                    yield Call(self.number, source, target, command, None)
+                    calls.append(Call(self.number, source, target, command, None))
                 else:
-                    if (source, command.opaque) in self._waiting:
-                        self._forget((source, command.opaque))
-                    self._waiting[source, command.opaque] = target, command
-                    self.waiting_bytes += _size(command)
+                    key = source, command.opaque
+                    if key in self._waiting:
+                        self._forget(key)
+                    size = _size(command)
+                    self._waiting[key] = target, command, size
+                    self.waiting_bytes += size
+        return calls
 
     def _forget(self, key: tuple[str, int]) -> tuple[str, Command]:
-        asked, request = self._waiting.pop(key)
-        self.waiting_bytes -= _size(request)
+        asked, request, size = self._waiting.pop(key)
+        self.waiting_bytes -= size
         return asked, request
 
 
@@ -192,7 +209,8 @@ class Calls:
         for segment in self._segments:
             source, target = segment.source, segment.target
             ends = (source, target) if source <= target else (target, source)
-            self._now_us = max(self._now_us, segment.ts_us)
+            if segment.ts_us > self._now_us:
+                self._now_us = segment.ts_us
             connection = self._going.get(ends)
             if segment.begins and connection is not None and connection.spoke:
                 if connection.begins_again(segment):
@@ -210,8 +228,6 @@ class Calls:
                 connection = self._going[ends] = Connection(self.connections, ends)
             else:
                 self._going.move_to_end(ends)
-                if not (segment.length or segment.begins or segment.ends):  # an acknowledgement: half of all packets
-                    continue
             yield from self._counted(connection, connection.take(segment))
             if len(connection.ended) == 2:
                 yield from self._end(connection)
@@ -222,12 +238,13 @@ class Calls:
         for connection in sorted(self._going.values(), key=lambda one: one.number):
             yield from self._end(connection)
 
-    def _counted(self, connection: Connection, calls: Iterable[Call]) -> Iterator[Call]:
-        yield from calls
+    def _counted(self, connection: Connection, calls: list[Call]) -> list[Call]:
+        """Count by how much the memory of a connection has changed with these calls."""
         held, waiting = connection.counted
         connection.counted = connection.held, connection.waiting_bytes
         self._held += connection.counted[0] - held
         self._waiting += connection.counted[1] - waiting
+        return calls
 
     def _is_late(self, ends: tuple[str, str], segment: Segment) -> bool:
         """Return whether a connection that has ended had the segment."""
@@ -265,5 +282,5 @@ class Calls:
 
 
 def _size(request: Command) -> int:
-    texts = sum(len(name) + len(value) for name, value in request.ext.items())
+    texts = len("".join(request.ext)) + len("".join(request.ext.values()))
     return _REQUEST_BYTES + len(request.body) + len(request.ext) * _FIELD_BYTES + texts + len(request.remark or "")

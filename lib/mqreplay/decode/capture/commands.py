@@ -6,9 +6,8 @@ Source: RemotingCommand#decode, NettyDecoder (frames of at most 16 MiB).
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Final
+from collections.abc import Mapping
+from typing import Final, NamedTuple
 
 from mqreplay.decode.capture.headers import LEAST_HEADER, ROCKETMQ, read_header
 from mqreplay.decode.capture.streams import Piece
@@ -20,8 +19,7 @@ _LENGTHS: Final = struct.Struct(">II")
 _RESPONSE, _ONEWAY = 1, 2  # bits of the flag
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
+class Command(NamedTuple):
     """A command; the times of its first and last byte in epoch microseconds.
 
     ``body_bytes`` is the body's length as sent; ``body`` may have only its beginning.
@@ -61,7 +59,7 @@ class CommandReader:
     that a hole takes no memory.
     """
 
-    __slots__ = ("_begin_us", "_body_at", "_cut_at", "_known", "_length", "_lost", "_seen", "cut")
+    __slots__ = ("_begin_us", "_body_at", "_is_cut", "_known", "_length", "_lost", "_seen", "cut")
 
     def __init__(self) -> None:
         """Start without a known begin of a command: wait for a piece that looks like one."""
@@ -86,68 +84,76 @@ class CommandReader:
 
     def _clear(self) -> None:
         """Start a command at the next byte."""
-        self._known = bytearray()
+        self._known = bytearray()  # its bytes up to the first missing one
+        self._is_cut = False
         self._seen = 0  # bytes of the command so far, including missing ones
-        self._cut_at: int | None = None  # position of the first missing byte
         self._length = self._body_at = 0  # length of the frame and start of the body; 0: unknown
         self._begin_us = 0
 
-    def take(self, piece: Piece) -> Iterator[Command]:
-        """Yield the commands that end in this piece."""
+    def take(self, piece: Piece) -> list[Command]:
+        """Return the commands that end in this piece."""
+        commands: list[Command] = []
+        ts_us, data, missing = piece
         if self._lost:
-            if not _may_begin(piece.data):
-                return
+            if not _may_begin(data):
+                return commands
             self._lost = False
-        at, data = 0, piece.data
-        while at < len(data) and not self._lost:
-            at += self._take_known(data, at, piece.ts_us)
-            if self._is_complete:
-                yield from self._end(piece.ts_us)
-        if piece.missing and not self._lost:
-            yield from self._miss(piece.missing, piece.ts_us)
+        at, size = 0, len(data)
+        while at < size and not self._lost:
+            if not self._seen:
+                self._begin_us = ts_us
+                if size - at >= _BEFORE:
+                    length, header = _LENGTHS.unpack_from(data, at)
+                    end = at + 4 + length
+                    if end <= size and _is_sane(length, header):  # as for nearly all commands
+                        self._add(commands, data[at:end], _BEFORE + (header & 0xFFFFFF), ts_us, 4 + length)
+                        at = end
+                        continue
+            at += self._take_known(data, at)
+            if 0 < self._length == self._seen:
+                self._end(commands, ts_us)
+        if missing and not self._lost:
+            self._miss(missing, commands, ts_us)
+        return commands
 
-    def _miss(self, missing: int, ts_us: int) -> Iterator[Command]:
+    def _miss(self, missing: int, commands: list[Command], ts_us: int) -> None:
         rest = self._length - self._seen if self._length else 0
-        if self._cut_at is None:
-            self._cut_at = self._seen
+        self._is_cut = True
         self._seen += min(missing, rest)
-        if self._is_complete:
-            yield from self._end(ts_us)
+        if 0 < self._length == self._seen:
+            self._end(commands, ts_us)
         if missing > rest:  # the begin of the next command is unknown
             self._lose()
 
-    @property
-    def _is_complete(self) -> bool:
-        return 0 < self._length <= self._seen
-
-    def _take_known(self, data: bytes, at: int, ts_us: int) -> int:
+    def _take_known(self, data: bytes, at: int) -> int:
         """Take the bytes of ``data`` from ``at`` that belong to the command; return their number."""
-        if not self._seen:
-            self._begin_us = ts_us
         most = (self._length or _BEFORE) - self._seen
         part = min(most, len(data) - at)
-        if self._cut_at is None:
+        if not self._is_cut:
             self._known += data[at : at + part]
         self._seen += part
         if not self._length and self._seen == _BEFORE:
             length, header = _LENGTHS.unpack(self._known)
-            if _is_sane(length, header & 0xFFFFFF, header >> 24):
+            if _is_sane(length, header):
                 self._length, self._body_at = 4 + length, _BEFORE + (header & 0xFFFFFF)
             else:
                 self._lose()
         return part
 
-    def _end(self, ts_us: int) -> Iterator[Command]:
-        known, body_at, begin_us, length = self._known, self._body_at, self._begin_us, self._length
+    def _end(self, commands: list[Command], ts_us: int) -> None:
+        self._add(commands, bytes(self._known), self._body_at, ts_us, self._length)
         self._clear()
+
+    def _add(self, commands: list[Command], known: bytes, body_at: int, ts_us: int, length: int) -> None:
+        """Add a command of ``length`` bytes, of which those before the first missing one are known."""
         try:
             if len(known) < body_at:
                 raise DecodeError("torn", "the header is incomplete")
-            header = read_header(known[4], bytes(known[_BEFORE:body_at]))
+            header = read_header(known[4], known[_BEFORE:body_at])
         except DecodeError:
             self.cut += 1
             return
-        yield Command(begin_us, ts_us, *header, bytes(known[body_at:]), length - body_at)
+        commands.append(Command(self._begin_us, ts_us, *header, known[body_at:], length - body_at))
 
     def _lose(self) -> None:
         self.cut += 1
@@ -160,10 +166,10 @@ def _may_begin(data: bytes) -> bool:
     if len(data) < _BEFORE:
         return False
     length, header = _LENGTHS.unpack_from(data)
-    if not _is_sane(length, header & 0xFFFFFF, header >> 24):
-        return False
-    return header >> 24 == ROCKETMQ or data[_BEFORE : _BEFORE + 1] == b"{"
+    return _is_sane(length, header) and (header >> 24 == ROCKETMQ or data[_BEFORE : _BEFORE + 1] == b"{")
 
 
-def _is_sane(length: int, header: int, kind: int) -> bool:
-    return length <= FRAME_MAX_LENGTH and kind in LEAST_HEADER and header >= LEAST_HEADER[kind] and header + 4 <= length
+def _is_sane(length: int, header: int) -> bool:
+    """Return whether a command may have a length, and a length of its header with its type in the first byte."""
+    least = LEAST_HEADER.get(header >> 24)
+    return least is not None and least <= header & 0xFFFFFF <= length - 4 and length <= FRAME_MAX_LENGTH

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import re
 import struct
 from collections.abc import Callable, Mapping
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from mqreplay.core.java import INT_MAX, INT_MIN
 from mqreplay.decode.jsonl import read_object
@@ -16,6 +18,11 @@ LANGUAGES: Final = (
     *("JAVA", "CPP", "DOTNET", "PYTHON", "DELPHI", "ERLANG", "RUBY", "OTHER", "HTTP", "GO", "PHP", "OMS", "RUST"),
     "NODE_JS",
 )
+_DECODER: Final = json.JSONDecoder()
+_LONGEST_PLAIN: Final = 65_536
+_ESCAPES: Final = re.compile(rb'\\(?:"|u[dD])')  # of a quotation mark, of half a surrogate pair
+_PLAIN: Final = frozenset({int, str, dict})
+_TEXT: Final = frozenset({str})
 LEAST_HEADER: Final = {JSON: len('{"code":0}'), ROCKETMQ: 21}
 
 
@@ -43,15 +50,37 @@ def read_header(kind: int, data: bytes) -> Header:
 
 
 def _of_json(data: bytes) -> Header:
-    fields = read_object(data)
-    code, opaque, flag = (fields.get(name, 0) for name in ("code", "opaque", "flag"))
-    ext, remark = fields.get("extFields") or {}, fields.get("remark")
-    numbers = all(type(n) is int and INT_MIN <= n <= INT_MAX for n in (code, opaque, flag))
-    texts = isinstance(ext, dict) and all(isinstance(value, str) for value in ext.values())
+    fields = _plain_object(data) or read_object(data)
+    code, opaque, flag = fields.get("code", 0), fields.get("opaque", 0), fields.get("flag", 0)
+    ext, remark, language = fields.get("extFields") or {}, fields.get("remark"), fields.get("language")
+    numbers = all([type(n) is int and INT_MIN <= n <= INT_MAX for n in (code, opaque, flag)])
+    texts = isinstance(ext, dict) and _TEXT.issuperset(map(type, ext.values()))
     if not (numbers and texts and (remark is None or isinstance(remark, str))):
         raise DecodeError("wrong_type", "not a header of a remoting command")
-    language = fields.get("language")
     return Header(code, opaque, flag, remark, ext, language if isinstance(language, str) else None)
+
+
+def _plain_object(data: bytes) -> dict[str, Any] | None:
+    """Return what `read_object` does, in half its time, if an object is as RocketMQ writes headers; else None.
+
+    Unless quotation marks are escaped, they count the strings. If there are as many as the object has, no name is in it
+    twice.
+    """
+    if len(data) > _LONGEST_PLAIN or _ESCAPES.search(data):
+        return None
+    try:
+        text = data.decode("utf-8")
+        fields, end = _DECODER.raw_decode(text)
+    except (ValueError, RecursionError):
+        return None
+    if fields.__class__ is not dict or end != len(text):
+        return None
+    kinds = list(map(type, fields.values()))
+    ext = fields.get("extFields", {})
+    if not _PLAIN.issuperset(kinds) or ext.__class__ is not dict:
+        return None
+    strings = len(fields) + kinds.count(str) + 2 * len(ext)
+    return fields if text.count('"') == 2 * strings else None
 
 
 def _of_rocketmq(data: bytes) -> Header:

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 from ipaddress import ip_address
-from typing import BinaryIO, Final
+from typing import BinaryIO, Final, NamedTuple
 
 from mqreplay.words.errors import DecodeError
 
@@ -32,10 +31,13 @@ _IPV4, _IPV6, _VLAN = 0x0800, 0x86DD, (0x8100, 0x88A8)
 _TCP = 6
 _EXTENSIONS: Final = (0, 43, 60)  # headers of IPv6 between its own and TCP's
 _FIN, _SYN, _RST = 1, 2, 4
+_PLAIN_IPV4: Final = 0x45  # without options
+# Of a plain IPv4 packet with TCP: length, fragment, protocol, hosts and ports, sequence number, data offset, flags.
+_PLAIN: Final = struct.Struct(">2xH2xHxB2x12sI4xBB")
+_TCP_HEAD: Final = struct.Struct(">4sI4xBB")  # ports, sequence number, data offset, flags
 
 
-@dataclass(frozen=True, slots=True)
-class Segment:
+class Segment(NamedTuple):
     """A TCP segment; ``ts_us`` in epoch microseconds, ``source`` and ``target`` as ``host:port``.
 
     ``length`` is its payload in bytes as sent; ``data`` may have only the first of them.
@@ -52,15 +54,15 @@ class Segment:
 
 
 def segments(stream: BinaryIO) -> Iterator[Segment]:
-    """Yield the TCP segments of a capture in file order; skip other packets.
+    """Yield the TCP segments of a capture in file order; skip other packets, and acknowledgements without data.
 
     Raises:
         DecodeError: not_a_capture; torn (the file ends within a packet; those before it were yielded).
     """
     try:
         for ts_us, link, packet, length in _packets(stream):
-            begin = _ip_begins(link, packet)
-            if begin is not None and (segment := _segment(ts_us, packet[begin:], length - begin)) is not None:
+            begin = 14 if link == _ETHERNET and packet[12:14] == b"\x08\x00" else _ip_begins(link, packet)
+            if begin is not None and (segment := _segment(ts_us, packet, begin, length)) is not None:
                 yield segment
     except (struct.error, IndexError) as error:  # a block that is too short for its kind, or of an unknown interface
         raise DecodeError("torn", f"an invalid block: the file is damaged ({error})") from None
@@ -76,8 +78,9 @@ def _packets(stream: BinaryIO) -> Iterator[tuple[int, int, bytes, int]]:
         raise DecodeError("not_a_capture", f"it begins with {magic.hex() or 'nothing'}; tcpdump -w writes others")
     order, ticks = _PCAP[magic]
     link = struct.unpack(order + "16xI", _exactly(stream, 20))[0] & 0x0FFFFFFF
+    record = struct.Struct(order + "IIII")
     while head := stream.read(16):
-        seconds, part, caught, length = struct.unpack(order + "IIII", _whole(head, 16))
+        seconds, part, caught, length = record.unpack(_whole(head, 16))
         yield seconds * 10**6 + part * 10**6 // ticks, link, _exactly(stream, _sane(caught)), length
 
 
@@ -147,42 +150,64 @@ def _ip_begins(link: int, packet: bytes) -> int | None:
     return at + 2 if kind in (_IPV4, _IPV6) else None
 
 
-def _segment(ts_us: int, ip: bytes, length: int) -> Segment | None:
-    """Return a segment. ``length`` is the packet's as sent: its own field is 0 with segmentation offload."""
+def _segment(ts_us: int, packet: bytes, begin: int, length: int) -> Segment | None:
+    """Return the segment in the IP packet from ``begin`` on, if there is one with data, SYN, FIN or RST.
+
+    ``length`` is the packet's as sent: the length in its IP header is 0 with segmentation offload.
+    """
+    if len(packet) >= begin + 40 and packet[begin] == _PLAIN_IPV4:
+        stated, fragment, kind, ends, seq, offset, flags = _PLAIN.unpack_from(packet, begin)
+        data_begin = begin + 20
+        if kind != _TCP or fragment & 0x1FFF:  # the rest of a fragmented packet has no ports
+            return None
+    else:
+        ip = packet[begin:]
+        if (found := _tcp_begins(ip)) is None or len(ip) < found[0] + 20:
+            return None
+        data_begin, stated, hosts = begin + found[0], found[1], found[2]
+        ports, seq, offset, flags = _TCP_HEAD.unpack_from(packet, data_begin)
+        ends = hosts + ports
+    data_begin += (offset >> 4) * 4
+    end = begin + (stated or max(min(length - begin, _LONGEST_BLOCK), 0))
+    if end <= data_begin and not flags & (_FIN | _SYN | _RST):
+        return None
+    source, target = _endpoints(ends)
+    return Segment(
+        ts_us,
+        source,
+        target,
+        seq,
+        flags & _SYN != 0,
+        flags & (_FIN | _RST) != 0,
+        packet[data_begin:end],
+        max(end - data_begin, 0),
+    )
+
+
+def _tcp_begins(ip: bytes) -> tuple[int, int, bytes] | None:
+    """Return where TCP's header begins in an IP packet, the packet's length in its own header, and both hosts."""
     if len(ip) < 20:
         return None
     if ip[0] >> 4 == 4:
-        begin, kind, stated = (ip[0] & 15) * 4, ip[9], int.from_bytes(ip[2:4], "big")
-        hosts = ip[12:16], ip[16:20]
-        if int.from_bytes(ip[6:8], "big") & 0x1FFF:  # the rest of a fragmented packet has no ports
+        begin, kind, stated, hosts = (ip[0] & 15) * 4, ip[9], int.from_bytes(ip[2:4], "big"), ip[12:20]
+        if int.from_bytes(ip[6:8], "big") & 0x1FFF:
             return None
     elif ip[0] >> 4 == 6 and len(ip) >= 40:
-        begin, kind, stated = 40, ip[6], int.from_bytes(ip[4:6], "big")
+        begin, kind, stated, hosts = 40, ip[6], int.from_bytes(ip[4:6], "big"), ip[8:40]
         stated += 40 if stated else 0
-        hosts = ip[8:24], ip[24:40]
         for _ in range(_MOST_HEADERS):
             if kind not in _EXTENSIONS or len(ip) < begin + 2:
                 break
             kind, begin = ip[begin], begin + (ip[begin + 1] + 1) * 8
     else:
         return None
-    if kind != _TCP or len(ip) < begin + 20:
-        return None
-    source, target, seq, _, offset, flags = struct.unpack_from(">HHIIBB", ip, begin)
-    data_begin, end = begin + (offset >> 4) * 4, max(stated or min(length, _LONGEST_BLOCK), 0)
-    return Segment(
-        ts_us,
-        _endpoint(hosts[0], source),
-        _endpoint(hosts[1], target),
-        seq,
-        bool(flags & _SYN),
-        bool(flags & (_FIN | _RST)),
-        ip[data_begin:end],
-        max(end - data_begin, 0),
-    )
+    return (begin, stated, hosts) if kind == _TCP else None
 
 
 @lru_cache(maxsize=65_536)  # a capture has few, in millions of packets
-def _endpoint(host: bytes, port: int) -> str:
+def _endpoints(ends: bytes) -> tuple[str, str]:
+    """Return source and target, of both hosts and both ports."""
+    half = len(ends) // 2 - 2
+    ports = struct.unpack_from(">HH", ends, 2 * half)
     # In the form of RocketMQ's RemotingHelper; IPv6 addresses have no brackets either.
-    return f"{ip_address(host)}:{port}"
+    return f"{ip_address(ends[:half])}:{ports[0]}", f"{ip_address(ends[half : 2 * half])}:{ports[1]}"

@@ -5,9 +5,9 @@ Source: RFC 9293, 3.4 (sequence numbers are modulo 2**32).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from heapq import heappop, heappush
+from typing import NamedTuple
 
 from mqreplay.decode.capture.packets import Segment
 
@@ -16,8 +16,7 @@ WAITED_SEGMENTS = 256
 SEGMENT_BYTES = 700  # of memory that a waiting segment takes beside its data
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
+class Piece(NamedTuple):
     """Bytes in order, followed by ``missing`` bytes that the capture lacks."""
 
     ts_us: int
@@ -43,20 +42,20 @@ class Stream:
             return not segment.length
         return (self._next - segment.seq - segment.length) % 2**32 < 2**31
 
-    def take(self, segment: Segment) -> Iterator[Piece]:
+    def take(self, segment: Segment) -> Sequence[Piece]:
         """Return the bytes that are complete with this segment."""
         if segment.begins:
             self._next, self._ahead, self._order, self.held = segment.seq + 1, {}, [], 0
         if not segment.length:
-            return
+            return ()
         if self._next is None:
             self._next = segment.seq
-        place = self._next + (segment.seq - self._next + 2**31) % 2**32 - 2**31
-        if place == self._next and place not in self._ahead:  # as for nearly all segments
-            yield from self._say(segment, 0)
-        else:
-            self._wait(place, segment)
-        yield from self._in_order(patience=WAITED_SEGMENTS)
+        distance = (segment.seq - self._next + 2**31) % 2**32 - 2**31
+        if not distance and not self._order:  # as for nearly all segments
+            self._next += segment.length
+            return (Piece(segment.ts_us, segment.data, segment.length - len(segment.data)),)
+        self._wait(self._next + distance, segment)
+        return list(self._in_order(patience=WAITED_SEGMENTS))
 
     def rest(self) -> Iterator[Piece]:
         """Yield the rest: missing segments will not arrive."""
