@@ -12,6 +12,7 @@ from pathlib import Path
 from decode.capture import wire
 from mqreplay.decode.capture.calls import Calls
 from mqreplay.decode.capture.lines import Cut, Unnamed, record_of
+from mqreplay.decode.capture.messages import without_messages
 from mqreplay.decode.capture.names import Names
 from mqreplay.decode.capture.packets import Segment, segments
 from mqreplay.decode.kinds import KINDS
@@ -114,7 +115,7 @@ def _records(some: list[Segment]) -> None:
     names, calls = Names(Calls(some)), Calls(some)
     for call in calls:
         try:
-            found = record_of(call, names)
+            found = record_of(without_messages(call), names)
         except (Cut, Unnamed, DecodeError):
             continue
         if found is None:

@@ -18,7 +18,7 @@ from mqreplay.decode.recording.files import RECORD_TABLES, classify
 from mqreplay.decode.text import text_of_bytes
 from mqreplay.importer.brokers.broker_names import BrokerNames, broker_of_option
 from mqreplay.importer.brokers_file import BrokersFile, described_brokers
-from mqreplay.importer.captures.captured_records import Captures
+from mqreplay.importer.captures.captured_records import Captures, refuse_damaged
 from mqreplay.importer.captures.captured_requests import CapturedRequests, MergingWriter
 from mqreplay.importer.files.imported_files import ImportedFiles, gather, why_unreadable
 from mqreplay.importer.files.layout import CAPTURE, RECORDS, SNAPSHOT, TEXT
@@ -184,14 +184,18 @@ class ImportRun:
                 self.imported.refuse(source, why_unreadable(error))
 
     def _open_captures(self) -> Captures | None:
+        files = self.imported.by_kind[CAPTURE]
         captures = None
-        for source, _ in self.imported.by_kind[CAPTURE]:
+        for source, _ in files:
             try:
-                captures = Captures([str(source.file)])
+                if len(files) > 1:  # one that is damaged must not end the others
+                    refuse_damaged(str(source.file))
+                else:
+                    captures = Captures([str(source.file)], self.writer.folder)
                 self.captures[str(source.file)] = source
             except InputError as error:
                 self.imported.refuse(source, str(error).replace(str(source.file), "it"))
-        return Captures(list(self.captures)) if len(self.captures) > 1 else captures
+        return captures or (Captures(list(self.captures), self.writer.folder) if self.captures else None)
 
     def _write_captured(self, captures: Captures) -> None:
         into = MergingWriter(self.writer, self.report, frozenset())

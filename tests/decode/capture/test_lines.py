@@ -10,7 +10,7 @@ import pytest
 from decode.capture.wire import BROKER, CLIENT, MS, Talk, command, heartbeat, registration
 from mqreplay.decode.capture.calls import Calls
 from mqreplay.decode.capture.lines import Cut, Unnamed, record_of
-from mqreplay.decode.capture.messages import messages_of
+from mqreplay.decode.capture.messages import messages_of, without_messages
 from mqreplay.decode.capture.names import Names
 from mqreplay.decode.kinds import KINDS
 from mqreplay.words.errors import DecodeError
@@ -28,7 +28,7 @@ def records(segments):
     found, names = [], Names(Calls(segments))
     for call in Calls(segments):
         try:
-            made = record_of(call, names)
+            made = record_of(without_messages(call), names)
         except (Cut, Unnamed) as error:
             found.append((type(error).__name__, str(error)))
             continue

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from itertools import islice
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from mqreplay.decode.capture.commands import Command, CommandReader
 from mqreplay.decode.capture.packets import Segment
@@ -34,7 +34,8 @@ class Call(NamedTuple):
     """A request and its answer; None for a one-way request, or if the capture lacks it.
 
     ``connection`` numbers connections in order of appearance; ``asker`` and ``asked`` are ``host:port``. ``unanswered``
-    says why a request that wants an answer has none.
+    says why a request that wants an answer has none. ``messages`` are the facts of its messages, once they are read
+    (`mqreplay.decode.capture.messages.without_messages`).
     """
 
     connection: int
@@ -43,22 +44,22 @@ class Call(NamedTuple):
     request: Command
     response: Command | None
     unanswered: str | None = None
+    messages: Any = None
 
 
 class Side:
-    """The data that one end of a connection sends. ``first_seq`` is that of its SYN; None if the capture lacks it."""
+    """The data that one end of a connection sends. ``first_seq`` is that of its SYN; None if the capture lacks it.
 
-    __slots__ = ("first_seq", "reader", "spoke", "stream")
+    ``held`` are the bytes of waiting segments and of the unfinished command, as the connection counted them last.
+    """
+
+    __slots__ = ("first_seq", "held", "reader", "spoke", "stream")
 
     def __init__(self) -> None:
         """Start without data."""
         self.stream, self.reader, self.spoke = Stream(), CommandReader(), False
         self.first_seq: int | None = None
-
-    @property
-    def held(self) -> int:
-        """Return the bytes of waiting segments and of the unfinished command."""
-        return self.stream.held + self.reader.held
+        self.held = 0
 
 
 class Connection:
@@ -111,9 +112,7 @@ class Connection:
             if not side.spoke:
                 side.reader.begin()
         side.spoke = side.spoke or segment.length > 0
-        before = side.held
         calls = self._calls(side, side.stream.take(segment), source, segment.target)
-        self.held += side.held - before
         if segment.ends:
             self.ended[source] = None
         return calls
@@ -132,6 +131,7 @@ class Connection:
         calls = self._late()
         for side in self.sides.values():
             side.reader.give_up()
+            side.held = 0
         self.held = 0
         return calls
 
@@ -159,7 +159,6 @@ class Connection:
         for source, side in self.sides.items():
             target = self.ends[source == self.ends[0]]
             calls += self._calls(side, side.stream.rest(), source, target)
-        self.held = sum(side.held for side in self.sides.values())
         return calls
 
     def _calls(self, side: Side, pieces: Iterable[Piece], source: str, target: str) -> list[Call]:
@@ -180,6 +179,9 @@ class Connection:
                     size = _size(command)
                     self._waiting[key] = target, command, size
                     self.waiting_bytes += size
+        held = side.stream.held + side.reader.held
+        self.held += held - side.held
+        side.held = held
         return calls
 
     def _forget(self, key: tuple[str, int]) -> tuple[str, Command]:

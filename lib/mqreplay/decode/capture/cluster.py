@@ -10,10 +10,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-from mqreplay.decode.body import body_of, items_of
 from mqreplay.decode.brokers import LONGEST_CLUSTER
 from mqreplay.decode.capture import codes
 from mqreplay.decode.capture.calls import Call
+from mqreplay.decode.capture.names import listed_brokers
 from mqreplay.decode.fields import object_of, text_field
 from mqreplay.words.errors import DecodeError
 
@@ -75,13 +75,11 @@ def _answered(call: Call) -> str | None:
 
 
 def _clusters_of(call: Call) -> list[str]:
-    text = _answered(call)
-    if text is None:
+    answer = call.response
+    if answer is None or answer.code or not answer.is_whole:
         return []
     try:
-        body = body_of({"body": text}, "body") or {}
-        table = body.get("brokerAddrTable")
-        brokers = items_of(body, "brokerDatas") if table is None else list(object_of(table, "it").values())
+        brokers = listed_brokers(answer.body)
         named = [text_field(object_of(broker, "brokerDatas"), "cluster", None) for broker in brokers]
     except DecodeError:  # its line is refused later, with the reason
         return []

@@ -53,7 +53,8 @@ def _of_json(data: bytes) -> Header:
     fields = _plain_object(data) or read_object(data)
     code, opaque, flag = fields.get("code", 0), fields.get("opaque", 0), fields.get("flag", 0)
     ext, remark, language = fields.get("extFields") or {}, fields.get("remark"), fields.get("language")
-    numbers = all([type(n) is int and INT_MIN <= n <= INT_MAX for n in (code, opaque, flag)])
+    numbers = type(code) is type(opaque) is type(flag) is int
+    numbers = numbers and min(code, opaque, flag) >= INT_MIN and max(code, opaque, flag) <= INT_MAX
     texts = isinstance(ext, dict) and _TEXT.issuperset(map(type, ext.values()))
     if not (numbers and texts and (remark is None or isinstance(remark, str))):
         raise DecodeError("wrong_type", "not a header of a remoting command")

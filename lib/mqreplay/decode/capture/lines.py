@@ -13,9 +13,8 @@ from mqreplay.decode.capture import codes
 from mqreplay.decode.capture.calls import Call
 from mqreplay.decode.capture.commands import Command
 from mqreplay.decode.capture.headers import numbers_of
-from mqreplay.decode.capture.messages import messages_of, pop_messages_of
 from mqreplay.decode.capture.names import Names
-from mqreplay.decode.capture.sends import batch_of, send_fields, stored_fields
+from mqreplay.decode.capture.sends import send_fields, stored_fields
 from mqreplay.decode.fields import object_of, wrong_type
 
 Fields = dict[str, object]
@@ -64,8 +63,15 @@ class Cut(Exception):
     """The capture has only a part of a required body."""
 
 
+def has_record(call: Call) -> bool:
+    """Return whether a decision may use a call."""
+    return call.request.code in _RECORDS or call.request.code in codes.FROM_BROKERS
+
+
 def record_of(call: Call, names: Names) -> tuple[str, Fields] | None:
     """Return the stem of the JSONL file and the record's fields; None for a call that no decision uses.
+
+    The call is one of `mqreplay.decode.capture.messages.without_messages`.
 
     Raises:
         Unnamed, Cut: the data for a record is incomplete.
@@ -145,7 +151,7 @@ def _pull(call: Call, names: Names) -> tuple[str, Fields]:
     fields |= numbers_of(ext, _PULL) | _named_answer(call)
     if answer is not None:
         fields |= numbers_of(answer.ext, _PULLED) | {"body_bytes": answer.body_bytes}
-        fields |= messages_of(answer.body, answer.is_whole)
+        fields |= call.messages
     return "pull_log", fields
 
 
@@ -156,7 +162,7 @@ def _send(call: Call, names: Names) -> tuple[str, Fields]:
     fields |= {"mode": _mode(call), "size": request.body_bytes} | _broker(call, names) | _named_answer(call)
     fields |= send_fields(request.ext, is_batch=request.code == codes.SEND_BATCH_MESSAGE)
     if fields["is_batch"]:
-        fields |= {"batch": batch_of(request.body, request.is_whole)}
+        fields |= {"batch": call.messages}
     return "sends", fields if answer is None else fields | stored_fields(answer.ext)
 
 
@@ -270,7 +276,7 @@ def _pop(call: Call, names: Names) -> tuple[str, Fields]:
     fields |= {"is_order": ext.get("order") == "true"} | numbers_of(ext, _POP) | _named_answer(call)
     if answer is not None:
         fields |= numbers_of(answer.ext, _POPPED) | {ours: answer.ext.get(theirs) for theirs, ours in _INFO.items()}
-        fields |= {"messages": pop_messages_of(answer.body)}
+        fields |= {"messages": call.messages}
     return "pop_log", fields
 
 
@@ -297,9 +303,8 @@ def _of_group(ext: Mapping[str, str]) -> Fields:
 
 
 _RECORDS: Final[Mapping[int, Callable[[Call, Names], tuple[str, Fields] | None]]] = {
-    **dict.fromkeys((codes.SEND_MESSAGE, codes.SEND_MESSAGE_V2, codes.SEND_BATCH_MESSAGE), _send),
-    codes.PULL_MESSAGE: _pull,
-    codes.LITE_PULL_MESSAGE: _pull,
+    **dict.fromkeys(codes.SENDS, _send),
+    **dict.fromkeys(codes.PULLS, _pull),
     codes.QUERY_CONSUMER_OFFSET: _offset,
     codes.UPDATE_CONSUMER_OFFSET: _offset,
     codes.GET_MAX_OFFSET: _offset_lookup,

@@ -1,4 +1,4 @@
-"""The messages in an answer of a pull or of POP. Source: MessageDecoder#decode.
+"""The messages in a call: in a send of a batch, in an answer of a pull or of POP. Source: MessageDecoder#decode.
 
 Of a pull: their number, first and last position. Those of POP distinguish a revived message from a new one.
 """
@@ -9,6 +9,9 @@ import struct
 from typing import Final
 
 from mqreplay.core.pop_receipt import split_extra_info, topic_type
+from mqreplay.decode.capture.calls import Call
+from mqreplay.decode.capture.codes import POP_MESSAGE, PULLS, SEND_BATCH_MESSAGE, SENDS
+from mqreplay.decode.capture.sends import batch_of
 
 # total size, magic, body CRC, queue id, flag, queue offset, commit log offset, system flag, bornTimestamp
 _HEAD: Final = struct.Struct(">iIiiiqqiq")
@@ -17,6 +20,20 @@ _MAGIC: Final = (_V1, _V2)
 _BORN_HOST_V6, _STORE_HOST_V6 = 1 << 4, 1 << 5  # MessageSysFlag
 _RETRY_FIELD: Final = 4  # of POP_CK
 NOTHING: Final = {"msg_count": 0}
+
+
+def without_messages(call: Call) -> Call:
+    """Return a call with the facts of its messages instead of their bytes; a call without messages unchanged."""
+    request, answer = call.request, call.response
+    if request.code in SENDS:
+        is_batch = request.code == SEND_BATCH_MESSAGE or "true" in (request.ext.get("m"), request.ext.get("batch"))
+        batch = batch_of(request.body, request.is_whole) if is_batch else None
+        return call._replace(request=request._replace(body=b""), messages=batch)
+    if answer is None or not (request.code in PULLS or request.code == POP_MESSAGE):
+        return call
+    is_pop = request.code == POP_MESSAGE
+    facts = pop_messages_of(answer.body) if is_pop else messages_of(answer.body, answer.is_whole)
+    return call._replace(response=answer._replace(body=b""), messages=facts)
 
 
 def messages_of(body: bytes, whole: bool) -> dict[str, int | None]:

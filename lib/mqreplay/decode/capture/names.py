@@ -10,11 +10,13 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from typing import Final, NamedTuple, TypeVar
 
 from mqreplay.decode.body import body_of, broker_addrs_of, items_of
 from mqreplay.decode.capture import codes
 from mqreplay.decode.capture.calls import Call
+from mqreplay.decode.fastjson_text import Value
 from mqreplay.decode.fields import object_of, text_field
 from mqreplay.words.errors import DecodeError
 
@@ -27,6 +29,7 @@ MOST_NAMED: Final = 100_000
 LONGEST_CAPTURED_NAME: Final = 1024
 MOST_IDS: Final = 1000  # ids of one address, one after the other
 _SEVERAL: Final = ""
+_LONGEST_KEPT: Final = 65_536
 Key = TypeVar("Key")
 Named = TypeVar("Named")
 
@@ -127,16 +130,32 @@ def _brokers_in_answer(call: Call) -> Iterator[tuple[str, Broker]]:
     if answer is None or not answer.is_whole:
         return
     try:
-        body = body_of({"body": answer.body.decode("utf-8")}, "body") if answer.body else None
-        if body is None:
-            return
-        table = body.get("brokerAddrTable")
-        brokers = items_of(body, "brokerDatas") if table is None else list(object_of(table, "it").values())
-        for data in brokers:
+        for data in listed_brokers(answer.body):
             of = object_of(data, "brokerDatas")
             name = text_field(of, "brokerName", None)
             for broker_id, address in broker_addrs_of(of.get("brokerAddrs"), "brokerAddrs").items():
                 if name is not None:
                     yield address, Broker(name, broker_id)
-    except (DecodeError, UnicodeDecodeError):  # its line is refused later, with the reason
+    except DecodeError:  # its line is refused later, with the reason
         return
+
+
+def listed_brokers(body: bytes) -> list[Value]:
+    """Return the brokers in a name server's answer of a route or of the cluster, as fastjson has them.
+
+    Raises:
+        DecodeError: it is not such an answer.
+    """
+    return (_read_brokers if len(body) <= _LONGEST_KEPT else _read_brokers.__wrapped__)(body)
+
+
+@lru_cache(maxsize=64)  # clients ask again and again, and the answers rarely change
+def _read_brokers(body: bytes) -> list[Value]:
+    try:
+        fields = body_of({"body": body.decode("utf-8")}, "body") if body else None
+    except UnicodeDecodeError as error:
+        raise DecodeError("not_utf8", str(error)) from None
+    if fields is None:
+        return []
+    table = fields.get("brokerAddrTable")
+    return items_of(fields, "brokerDatas") if table is None else list(object_of(table, "it").values())

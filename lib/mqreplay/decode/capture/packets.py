@@ -81,7 +81,8 @@ def _packets(stream: BinaryIO) -> Iterator[tuple[int, int, bytes, int]]:
     record = struct.Struct(order + "IIII")
     while head := stream.read(16):
         seconds, part, caught, length = record.unpack(_whole(head, 16))
-        yield seconds * 10**6 + part * 10**6 // ticks, link, _exactly(stream, _sane(caught)), length
+        packet = _whole(stream.read(_sane(caught)), caught)
+        yield seconds * 10**6 + part * 10**6 // ticks, link, packet, length
 
 
 def _blocks(stream: BinaryIO) -> Iterator[tuple[int, int, bytes, int]]:
@@ -162,9 +163,9 @@ def _segment(ts_us: int, packet: bytes, begin: int, length: int) -> Segment | No
             return None
     else:
         ip = packet[begin:]
-        if (found := _tcp_begins(ip)) is None or len(ip) < found[0] + 20:
+        if (header := _tcp_begins(ip)) is None or len(ip) < header[0] + 20:
             return None
-        data_begin, stated, hosts = begin + found[0], found[1], found[2]
+        data_begin, stated, hosts = begin + header[0], header[1], header[2]
         ports, seq, offset, flags = _TCP_HEAD.unpack_from(packet, data_begin)
         ends = hosts + ports
     data_begin += (offset >> 4) * 4

@@ -29,7 +29,8 @@ class TranslatedCalls:
             return False
         request = call.request
         broker = call.asker if request.code in FROM_BROKERS else None
-        key = hash((client_id, broker, request.code, request.opaque, request.body, tuple(request.ext.items())))
+        same = client_id, broker, request.code, request.opaque, request.body, request.body_bytes
+        key = hash((same, tuple(request.ext.items())))
         connection, begin_us = self._recent.get(key, (call.connection, 0))
         if connection != call.connection and abs(begin_us - request.begin_us) <= NEAR_US:
             return True

@@ -1,20 +1,22 @@
 """The records of packet captures, without a recorder in the clients.
 
-A capture is read twice, because names may come after the requests that need them. Several files are read by time:
-tcpdump's rotated files, or captures of several hosts. Captures of a client's host and of a broker's have the packets
-of one connection twice. In order of time the second one is a repetition, which adds no call
+Names may come after the requests that need them, so the calls wait on disk until all captures are read. Several files
+are read by time: tcpdump's rotated files, or captures of several hosts. Captures of a client's host and of a broker's
+have the packets of one connection twice. In order of time the second one is a repetition, which adds no call
 (`mqreplay.decode.capture.calls`).
 """
 
 from __future__ import annotations
 
 import gzip
+import io
 import zlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from heapq import heappop, heappush, heapreplace
-from typing import BinaryIO, Final, cast
+from pathlib import Path
+from typing import Any, BinaryIO, Final
 
 from mqreplay.decode.capture.calls import Call, Calls
 from mqreplay.decode.capture.cluster import CapturedCluster
@@ -22,31 +24,40 @@ from mqreplay.decode.capture.lines import Cut, Unnamed, record_of
 from mqreplay.decode.capture.names import Names
 from mqreplay.decode.capture.packets import Segment, segments
 from mqreplay.decode.capture.translated import TranslatedCalls
+from mqreplay.importer.captures.call_spool import CallSpool
 from mqreplay.importer.files.sources import open_input
 from mqreplay.words.errors import DecodeError, InputError, UnreadableInput
 
 REASONS: Final = 100  # reasons for skipped data that are printed; a reason may name an address
 PULLS: Final = "pull_log"
 GZIP = b"\x1f\x8b"
+_BUFFER: Final = 1 << 18
+
+
+def refuse_damaged(capture: str) -> None:
+    """Read a capture to its end. Raises InputError if its bytes cannot be read, or are of no capture."""
+    for _ in all_segments(in_order([capture]), []):
+        pass
 
 
 class Captures:
     """The records of several packet captures, what has no record, and notes for the user."""
 
-    def __init__(self, captures: Sequence[str]) -> None:
-        """Read the captures once for names. Raises InputError for a file that is not a capture."""
-        self._files = in_order(captures)
+    def __init__(self, captures: Sequence[str], folder: Path | None = None) -> None:
+        """Read the captures; their calls wait in a file in ``folder``. Raises InputError for a file that is none."""
         self.cluster = CapturedCluster()
-        self._names = Names(self.cluster.watch(Calls(all_segments(self._files, []))))
         self.left_out: Counter[str] = Counter()
         self.torn: list[str] = []
         self.notes: list[str] = []
+        self._calls = Calls(all_segments(in_order(captures), self.torn))
+        self._spool = CallSpool(folder)
+        self._names = Names(self._spool.keep(self.cluster.watch(self._calls)))
 
     def records(self) -> Iterator[tuple[str, dict[str, object]]]:
         """Yield the kind and the fields of each record."""
-        calls = Calls(all_segments(self._files, self.torn))
+        calls = self._calls
         translated, unanswered = TranslatedCalls(), Counter[str]()
-        for call in calls:
+        for call in self._spool:
             if (record := self._record(call)) is None:
                 continue
             # Of two copies one may have the address of a broker that nothing names: it gives no record.
@@ -62,6 +73,7 @@ class Captures:
             "answers that were given up: too many open requests at the same time": calls.unanswered,
         }
         self.left_out += Counter({what: count for what, count in counts.items() if count})
+        self._spool.close()
         if unanswered:
             self.notes.append(_unanswered_note(unanswered))
 
@@ -116,11 +128,28 @@ def _open(path: str) -> Iterator[BinaryIO]:
     try:
         with open_input(path) as raw:
             gzipped = raw.peek(len(GZIP)).startswith(GZIP)
-            yield cast(BinaryIO, gzip.GzipFile(fileobj=raw)) if gzipped else raw
+            yield io.BufferedReader(_Inflated(gzip.GzipFile(fileobj=raw)), _BUFFER) if gzipped else raw
     except (gzip.BadGzipFile, zlib.error) as error:
         raise InputError(f"{path} is damaged: {error}; copy it again") from None
     except UnreadableInput as error:
         raise InputError(f"{path} cannot be read: {error.trouble}") from None
+
+
+class _Inflated(io.RawIOBase):
+    """The uncompressed bytes of a gzip file, for a buffer: packets are read in many small parts."""
+
+    def __init__(self, gzipped: gzip.GzipFile) -> None:
+        self._gzipped = gzipped
+
+    def readable(self) -> bool:
+        """Return True."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Fill the buffer with the bytes that there are; return their number."""
+        data = self._gzipped.read1(len(buffer))
+        buffer[: len(data)] = data
+        return len(data)
 
 
 def all_segments(files: Sequence[tuple[int, str]], torn: list[str]) -> Iterator[Segment]:
@@ -134,7 +163,11 @@ def all_segments(files: Sequence[tuple[int, str]], torn: list[str]) -> Iterator[
             of_file = _segments_of(path, torn)
             if (first := next(of_file, None)) is not None:
                 heappush(read, (first.ts_us, len(waiting), first, of_file))
-        if read:
+        if len(read) == 1 and not waiting:
+            _, _, segment, of_file = read.pop()
+            yield segment
+            yield from of_file
+        elif read:
             _, number, segment, of_file = read[0]
             yield segment
             if (following := next(of_file, None)) is None:
