@@ -6,7 +6,7 @@ import marshal
 import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from isal import isal_zlib
 
@@ -29,16 +29,19 @@ class CallSpool:
         self._folder = folder or Path(tempfile.gettempdir())
         with own_disk(self._folder):
             self._file = tempfile.TemporaryFile(dir=self._folder)  # noqa: SIM115
-        self._batch: list[Any] = []
-        self._bytes = 0
 
     def keep(self, calls: Iterable[Call]) -> Iterator[Call]:
         """Yield all calls, and keep those that have a record."""
+        batch, size = list[Call](), 0
         for call in calls:
             if has_record(call):
-                self._add(without_messages(call))
+                batch.append(call)
+                size += _CALL_BYTES + len(call.request.body) + (len(call.response.body) if call.response else 0)
+                if size > _BATCH_BYTES:
+                    self._write(batch)
+                    batch, size = [], 0
             yield call
-        self._write()
+        self._write(batch)
 
     def __iter__(self) -> Iterator[Call]:
         """Yield the kept calls."""
@@ -57,15 +60,12 @@ class CallSpool:
         """Delete the file."""
         self._file.close()
 
-    def _add(self, call: Call) -> None:
-        # marshal knows tuples, but no classes.
-        self._batch.append((*call[:3], tuple(call.request), call.response and tuple(call.response), *call[5:]))
-        self._bytes += _CALL_BYTES + len(call.request.body) + (len(call.response.body) if call.response else 0)
-        if self._bytes > _BATCH_BYTES:
-            self._write()
-
-    def _write(self) -> None:
-        packed = isal_zlib.compress(marshal.dumps(self._batch), 0)
-        self._batch, self._bytes = [], 0
+    def _write(self, calls: Iterable[Call]) -> None:
+        rows = [
+            # marshal knows tuples, but no classes.
+            (*call[:3], tuple(call.request), call.response and tuple(call.response), *call[5:])
+            for call in map(without_messages, calls)
+        ]
+        packed = isal_zlib.compress(marshal.dumps(rows), 0)
         with own_disk(self._folder):
             self._file.write(len(packed).to_bytes(_LENGTH_BYTES, "big") + packed)
