@@ -125,7 +125,7 @@ def test_appended_frames_and_attributes_exist() -> None:
 
 def test_no_step_hides_behind_a_table_or_a_setting() -> None:
     # The large lists are read when they are needed; limits of groups are no frame.
-    assert STEPS.keys() & VALUES.keys() == {"consumer_list", "cluster_info", "groups"}
+    assert STEPS.keys() & VALUES.keys() == {"consumer_list", "cluster_info", "groups", "heartbeat", "raw_heartbeat"}
 
 
 def test_each_gold_table_of_a_decision_has_a_contract_and_a_writer() -> None:

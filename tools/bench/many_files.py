@@ -64,10 +64,14 @@ def make(folder: Path, sources: int, snapshots: int) -> None:
 
 
 def ingest(recording: str, warehouse: Path, engine: str) -> tuple[float, dict[str, int]]:
+    """Run the ingest; return the figures of `run_mqreplay`."""
+    return run_mqreplay("ingest", recording, "--warehouse", str(warehouse), "--engine", engine, "--cluster", "files")
+
+
+def run_mqreplay(command: str, *more: str) -> tuple[float, dict[str, int]]:
     """Seconds, and the most bytes of memory of the driver and, by name, of the largest other processes."""
-    words = [sys.executable, "-m", "mqreplay.cli", "ingest", recording, "--warehouse", str(warehouse)]
     began, peaks = time.perf_counter(), defaultdict[str, int](int)
-    run = subprocess.Popen([*words, "--engine", engine, "--cluster", "files"], stdout=subprocess.DEVNULL)
+    run = subprocess.Popen([sys.executable, "-m", "mqreplay.cli", command, *more], stdout=subprocess.DEVNULL)
     while run.poll() is None:
         peaks["driver"] = max(peaks["driver"], _peak(run.pid))
         for child in _children(run.pid):
@@ -75,7 +79,7 @@ def ingest(recording: str, warehouse: Path, engine: str) -> tuple[float, dict[st
             peaks[name] = max(peaks[name], _peak(child))
         time.sleep(0.2)
     if run.returncode:
-        raise SystemExit(f"ingest ended with {run.returncode}")
+        raise SystemExit(f"{command} ended with {run.returncode}")
     return time.perf_counter() - began, peaks
 
 

@@ -19,7 +19,7 @@ from mqreplay.lake.table_writer import TableWriter, WrittenFile
 from mqreplay.lake.warehouse import Warehouse
 
 Files = dict[str, list[WrittenFile]]  # by table
-PIECE_ROWS = 2_000_000  # rows of the files of a task without a shard
+PIECE_ROWS = 1_000_000  # rows of the files of a task without a shard
 WRITERS = 3
 
 

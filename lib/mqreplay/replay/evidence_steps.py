@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from typing import Final
 
 import polars as pl
@@ -35,9 +35,9 @@ from mqreplay.evidence.members.dropped_clients import dropped_clients, dropped_g
 from mqreplay.evidence.members.listed_members import absences, outside
 from mqreplay.evidence.members.member_gaps import lock_gaps, unlisted_member_gaps, unwatched_gaps
 from mqreplay.evidence.members.membership import membership, signs, unshared_groups
-from mqreplay.evidence.members.observed_clients import answers
+from mqreplay.evidence.members.observed_clients import answers, hooked
 from mqreplay.evidence.members.ownership import possible_owners
-from mqreplay.evidence.members.polled_night import PolledNight, hook_tables, polled_night
+from mqreplay.evidence.members.polled_night import PolledNight, polled_night
 from mqreplay.evidence.messages.pop_orders import blocked_orders
 from mqreplay.evidence.offsets.break_causes import (
     asked_resets,
@@ -63,8 +63,6 @@ from mqreplay.replay.day import DayRows
 from mqreplay.replay.frames import Steps, joined
 from mqreplay.words.keys import BROKER
 
-Small = Mapping[str, pl.DataFrame]
-
 
 # Rows that are read when a step first needs them.
 def cluster_info(rows: DayRows) -> pl.DataFrame:
@@ -83,9 +81,9 @@ def recorder_ran(recorder_event: pl.DataFrame) -> bool:
     return len(recorder_event) > 0
 
 
-def recorded_signs(small: Small) -> pl.DataFrame:
+def recorded_signs(heartbeat: pl.DataFrame, rebalance: pl.DataFrame, assignment: pl.DataFrame) -> pl.DataFrame:
     """Return the signs of clients in hooks and logs."""
-    return signs(*hook_tables(small))
+    return signs(heartbeat, rebalance, hooked(assignment))
 
 
 def polled_servers(cluster_info: pl.DataFrame, recorder_ran: bool) -> pl.DataFrame:
@@ -218,7 +216,7 @@ MEMBER_STEPS: Final[Steps] = {
     "dropped": by_name(dropped_clients),
     "dropped_signs": by_name(dropped_signs),
     "recorded_signs": by_name(recorded_signs),
-    "hook_signs": ("recorded_signs", "pull_signs", "commit_signs", "dropped_signs"),
+    "hook_signs": ("recorded_signs", "heartbeat_signs", "pull_signs", "commit_signs", "dropped_signs"),
     "polled_servers": by_name(polled_servers),
     "polled_night": by_name(polled_night, cluster_info="polled_servers"),
     "holes": "polled_night.holes",
@@ -236,10 +234,11 @@ BROKER_STEPS: Final[Steps] = {
     "observed_outages": by_name(
         broker_outages,
         broker_runtime="polled_night.broker_runtime",
-        pull_answers="answers",
+        pull_answers="all_answers",
         pull_errors="errors",
         from_error="recorder_ran",
     ),
+    "all_answers": ("answers", "heartbeat_answers"),
     "restarts": by_name(restarts),
     "lists": by_name(listed_brokers, until="recorded_until"),
     "unlisted_brokers": by_name(unlisted_brokers),

@@ -3,6 +3,7 @@
 Frames are computed when something needs them (frames.py), by the steps of the passes and of evidence_steps.py, and by
 those in the records of decisions. Passes over large tables:
 
+heartbeats  without repeats
 survey      facts of the whole day: groups with commits, new clients, last instant
 queues      pull routes, suggestions, progress, breaks; input of all later passes
 clocks      if a client's clock was wrong, both passes again by the recorder's clock
@@ -29,19 +30,31 @@ from mqreplay.engines.passes import PassRunner
 from mqreplay.evidence.client_clocks import client_clocks
 from mqreplay.evidence.members.polled_night import ends_of_groups
 from mqreplay.evidence.recorded_versions import recorded_versions
-from mqreplay.replay import commit_pass, evidence_steps, group_pass, message_pass, queue_pass, send_pass, survey_pass
+from mqreplay.replay import (
+    commit_pass,
+    evidence_steps,
+    group_pass,
+    heartbeat_pass,
+    message_pass,
+    queue_pass,
+    send_pass,
+    survey_pass,
+)
 from mqreplay.replay.context import Recorded, ReplayContext
 from mqreplay.replay.day import BY_QUEUE, BY_TOPIC, DESCRIPTIONS, INSTANTS, LOWERED, READ_BY_GROUP, Day, DayRows, Skew
 from mqreplay.replay.day_findings import DayFindings, day_findings
 from mqreplay.replay.evidence_steps import FINDING_EVIDENCE
 from mqreplay.replay.frames import Frames, joined
+from mqreplay.replay.heartbeat_pass import Heartbeats
 from mqreplay.replay.task_results import counted_rows, judged_in, merged
 from mqreplay.settings import Settings
 
 BY_RECORDER: Final = ("consumer_list", "cluster_info")  # clients request these often: only the recorder's are read
-SMALL: Final = [name for name in INSTANTS if name not in (*BY_QUEUE, LOWERED, *READ_BY_GROUP, *BY_TOPIC, *BY_RECORDER)]
+LARGE: Final = (*BY_QUEUE, LOWERED, *READ_BY_GROUP, *BY_TOPIC, "heartbeat")
+SMALL: Final = [name for name in INSTANTS if name not in (*LARGE, *BY_RECORDER)]
 NOT_OFF: Final = dt.timedelta()
 PASSES: Final = (
+    heartbeat_pass.HEARTBEAT_PASS,
     survey_pass.SURVEY_PASS,
     queue_pass.QUEUE_PASS,
     group_pass.GROUP_PASS,
@@ -56,7 +69,10 @@ JUDGED_BY_PASSES: Final = ("queues", "groups", "pops", "commits", "sends", "deli
 STEPS: Final = joined(
     *(
         each.STEPS
-        for each in (survey_pass, queue_pass, commit_pass, group_pass, send_pass, message_pass, evidence_steps)
+        for each in (
+            *(heartbeat_pass, survey_pass, queue_pass, commit_pass, group_pass, send_pass, message_pass),
+            evidence_steps,
+        )
     ),
     *(decision.steps for decision in DECISIONS.values()),
     {decision.table: decision.rows for decision in DECISIONS.values() if decision.rows is not None},
@@ -102,7 +118,7 @@ class Replay:
         if clocks.is_empty():
             return frames
         self.progress("some clients had a wrong clock; judging again by the recorder's clock")
-        return self.frames(self._by_recorders_clock(context, Skew(clocks)), None)
+        return self.frames(self._by_recorders_clock(context, Skew(clocks)), None, frames["raw_heartbeats"])
 
     @property
     def _rows(self) -> DayRows:
@@ -120,7 +136,9 @@ class Replay:
         starts = self.recorded.starts(skew.behind)
         return dataclasses.replace(context, skew=skew, small={**context.raw, **right}, starts=starts)
 
-    def frames(self, context: ReplayContext, clocks_reach: dt.timedelta | None) -> Frames:
+    def frames(
+        self, context: ReplayContext, clocks_reach: dt.timedelta | None, raw_heartbeats: Heartbeats | None = None
+    ) -> Frames:
         """Return the frames of the day: tables and settings by their names, and what the steps compute of them."""
         day, until, skew = self.day, self.recorded.recorded_until, context.skew
         values: dict[str, Any] = {**vars(self.settings.findings), **vars(self.settings.replay)}
@@ -145,6 +163,8 @@ class Replay:
             "skewed": () if skew is None else skew.clients,
             "stopped": self.stopped,
         }
+        if raw_heartbeats is not None:
+            values["raw_heartbeats"] = raw_heartbeats
         del values["groups"]  # limits of single groups are no frame
         return Frames(values, STEPS)
 

@@ -31,6 +31,18 @@ def answers_of_shard(pull: pl.DataFrame) -> pl.DataFrame:
     return answered.select(*BROKER, ts.alias("ts")).unique()
 
 
+def heartbeat_answers_of_shard(heartbeat: pl.DataFrame, down_s: int) -> pl.DataFrame:
+    """Return the first and the last answer of each broker in every ``down_s`` seconds, of any part of the heartbeats.
+
+    Columns: broker_name, broker_id, ts. They show each silence of ``down_s`` seconds with its ends, and no other one.
+    """
+    ts = pl.coalesce("response_ts", "ts").alias("ts")
+    answered = heartbeat.select(*BROKER, ts, "response_code").drop_nulls("response_code")
+    spans = answered.group_by(*BROKER, (ms("ts") // max(1, down_s * 1000)).alias("_span"))
+    ends = spans.agg(pl.concat_list(pl.col("ts").min(), pl.col("ts").max()).alias("ts"))
+    return ends.explode("ts").select(*BROKER, "ts").unique()
+
+
 def merged_answers(parts: Iterable[pl.DataFrame]) -> pl.DataFrame:
     """Return the rows of `answers_of_shard` of several shards, each second of a broker once."""
     return pl.concat([*parts]).unique()

@@ -64,7 +64,9 @@ def group_states(heartbeat: pl.DataFrame, broker_runtime: pl.DataFrame) -> Group
     found: dict[Group, list[GroupState]] = defaultdict(list)
     members: dict[Group, set[str]] = defaultdict(set)
     boots = _boots(broker_runtime)
-    for row in _without_repeats(heartbeat.drop_nulls(BROKER).sort("ts"), broker_runtime).iter_rows(named=True):
+    for row in _without_repeats(heartbeat.drop_nulls(BROKER).sort("ts", "record_id"), broker_runtime).iter_rows(
+        named=True
+    ):
         broker = (row["broker_name"], row["broker_id"])
         _stop(broker, row["ts"], boots, found, members)
         for name, info in _changes(row):
@@ -95,12 +97,13 @@ def _without_repeats(heartbeat: pl.DataFrame, broker_runtime: pl.DataFrame) -> p
         .explode("group")
         .drop_nulls("group")
         .with_columns(pl.col("group").struct.field("group_name", "message_model", "subscriptions"))
+        .drop_nulls("subscriptions")
     )
     of_group = (*BROKER, "group_name")
-    topic = pl.element().struct.field("topic", "expression_type")
+    topic = pl.concat_str(pl.element().struct.field("topic", "expression_type"), separator=" ", ignore_nulls=True)
     # Hashes, since a list of structs is no key.
     stated = stated.with_columns(
-        pl.struct("message_model", pl.col("subscriptions").list.eval(pl.struct(topic)).hash()).alias("topics"),
+        pl.struct("message_model", pl.col("subscriptions").list.eval(topic.sort()).hash()).alias("topics"),
         pl.struct("client_id", "boot_ts", "left", pl.col("group").hash()).alias("statement"),
     )
     news = pl.struct(*of_group, "statement").is_first_distinct().cum_sum().over(of_group).alias("news")

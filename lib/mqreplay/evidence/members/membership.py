@@ -91,6 +91,13 @@ def consumer_groups(heartbeat: pl.DataFrame) -> pl.DataFrame:
     )
 
 
+def named_groups(heartbeat: pl.DataFrame, *names: str) -> pl.DataFrame:
+    """Return consumer_group and the columns ``names`` for each heartbeat and group: less than `consumer_groups`."""
+    groups = pl.col("consumer_data_set").list.eval(_field("group_name")).alias("consumer_group")
+    beats = heartbeat.select(pl.when(pl.col("kind") == "HEART_BEAT").then(groups), *names)
+    return beats.explode("consumer_group").drop_nulls("consumer_group")
+
+
 def push_consumers(consumers: pl.DataFrame) -> pl.DataFrame:
     """Return MEMBER of the push consumers: they commit what their listener has finished.
 
@@ -143,6 +150,17 @@ def commit_signs_of_shard(offset_commit: pl.DataFrame, unregistered: pl.DataFram
     Columns: consumer_group, client_id, from_ts, to_ts, sign.
     """
     return _act_spans(_seconds(offset_commit, "ts"), "commit", unregistered, silent_s)
+
+
+def heartbeat_signs_of_shard(heartbeat: pl.DataFrame, unregistered: pl.DataFrame, silent_s: int) -> pl.DataFrame:
+    """Return the signs of life in any part of the heartbeats, but those of brokers' logs.
+
+    Columns: consumer_group, client_id, from_ts, to_ts, sign. ``unregistered`` is the night's frame of
+    `unregistrations`.
+    """
+    by_log = pl.col("source").eq_missing("broker_log")
+    sent = named_groups(heartbeat, "client_id", "ts", "source").filter(~by_log)
+    return _act_spans(sent.drop("source").unique(), "heartbeat", unregistered, silent_s)
 
 
 def _seconds(rows: pl.DataFrame, ts: str) -> pl.DataFrame:

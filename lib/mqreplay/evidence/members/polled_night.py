@@ -82,6 +82,7 @@ class PolledNight:
 
 def polled_night(
     small: Mapping[str, pl.DataFrame],
+    heartbeat: pl.DataFrame,
     consumer_list: pl.DataFrame,
     cluster_info: pl.DataFrame,
     hook_signs: pl.DataFrame,
@@ -104,12 +105,12 @@ def polled_night(
     shown = polled_signs(assignment)
     of_others = pl.concat([shown, listed_signs(spans, gone, silent)]).join(hooks, MEMBER, how="anti")
     by_log = shown.filter(pl.col("sign") == CLIENT_LOG).join(hooks, MEMBER, how="semi")
-    observed = observed_heartbeats(small["heartbeat"], assignment, small["consumer_connection"])
+    observed = observed_heartbeats(heartbeat, assignment, small["consumer_connection"])
     routes = small["route"].filter(pl.col("client_id").is_null())
     return PolledNight(
         holes,
         until,
-        pl.concat([small["heartbeat"], observed.join(hooks, "client_id", how="anti")]),
+        pl.concat([heartbeat, observed.join(hooks, "client_id", how="anti")]),
         watched(runtime, holes),
         pl.concat([of_others, by_log]).select(list(SIGNS)),
         gone.join(hooks, MEMBER, how="anti"),
@@ -129,11 +130,6 @@ def _shown(assignment: pl.DataFrame, consumer_list: pl.DataFrame) -> pl.DataFram
     return pl.concat(
         rows.select("consumer_group", pl.lit(table).alias("table_name")).unique() for table, rows in named.items()
     )
-
-
-def hook_tables(small: Mapping[str, pl.DataFrame]) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
-    """Return heartbeats, rebalances and assignments from hooks and from logs of clients and brokers."""
-    return small["heartbeat"], small["rebalance"], hooked(small["assignment"])
 
 
 def ends_of_groups(consume_stats: pl.DataFrame, like: pl.DataFrame) -> pl.DataFrame:
