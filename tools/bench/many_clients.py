@@ -1,9 +1,9 @@
-"""The driver's memory for the heartbeats and routes that packets show of very many clients.
+"""The driver's memory for the heartbeats that packets show of very many clients.
 
-`python tools/bench/many_clients.py [--clients 500] [--brokers 8] [--hours 24] [--engine local] [--folder DIR]` makes
-the recording, once: each client sends a heartbeat to each broker and asks for the routes of its topics every 30 s, and
-each hour the clients of one group restart. It ingests it, once, and prints the seconds of a replay, and the most memory
-of the driver's Python and of others.
+`python tools/bench/many_clients.py [--clients 500] [--brokers 8] [--hours 24] [--routes] [--engine local]
+[--folder DIR]` makes the recording, once: each client sends a heartbeat to each broker every 30 s, and each hour the
+clients of one group restart. With `--routes` it asks a name server for the routes of its topics as often, too. The
+command ingests it, once, and prints the seconds of a replay, and the most memory of the driver's Python and of others.
 """
 
 from __future__ import annotations
@@ -30,16 +30,17 @@ def main() -> None:
     parser.add_argument("--clients", type=int, default=500)
     parser.add_argument("--brokers", type=int, default=8)
     parser.add_argument("--hours", type=int, default=24)
+    parser.add_argument("--routes", action="store_true")
     parser.add_argument("--engine", default="local", choices=("spark", "local"))
     parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir(), f"mqreplay-bench-{os.getuid()}"))
     given = parser.parse_args()
-    recording = given.folder / f"clients-{given.clients}-{given.brokers}-{given.hours}"
+    recording = given.folder / f"clients-{given.clients}-{given.brokers}-{given.hours}{'-routes' * given.routes}"
     ingested, warehouse = recording.with_suffix(".ingested"), recording.with_suffix(".warehouse")
     common = ("--cluster", "clients", "--engine", given.engine)
     if not ingested.exists():
         shutil.rmtree(recording, ignore_errors=True)
         shutil.rmtree(warehouse, ignore_errors=True)
-        write_recording(recording, given.clients, given.brokers, given.hours)
+        write_recording(recording, given.clients, given.brokers, given.hours, with_routes=given.routes)
         run_mqreplay("ingest", str(recording), "--warehouse", str(warehouse), *common)
         shutil.rmtree(recording)
         warehouse.rename(ingested)
@@ -53,14 +54,16 @@ def main() -> None:
     )
 
 
-def write_recording(folder: Path, clients: int, brokers: int, hours: int) -> None:
-    """Write heartbeats and routes, a file of each for every hour."""
+def write_recording(folder: Path, clients: int, brokers: int, hours: int, *, with_routes: bool) -> None:
+    """Write heartbeats, and routes if they are wanted, a file of each for every hour."""
     folder.mkdir(parents=True)
     names = [f"broker-{number}" for number in range(brokers)]
     for hour in range(hours):
         begin = BEGAN_MS + hour * HOUR_MS
         with gzip.open(folder / f"heartbeats.{hour:02d}.jsonl.gz", "wt", 1) as heartbeats:
             heartbeats.writelines(_heartbeats(begin, hour, clients, names))
+        if not with_routes:
+            continue
         with gzip.open(folder / f"routes.{hour:02d}.jsonl.gz", "wt", 1) as routes:
             routes.writelines(_routes(begin, hour, clients, names))
 

@@ -22,6 +22,7 @@ from mqreplay.replay.frames import Steps
 from mqreplay.replay.task_results import merged
 from mqreplay.words.keys import BROKER
 
+LEAVE: Final = [*BROKER, "client_id", "ts", "source", "unregistered_consumer_group"]  # without lists in lists
 FEW_ROWS: Final = 200_000  # two passes over them take longer than the driver
 
 
@@ -67,12 +68,13 @@ def run_heartbeats(
     """Reduce the heartbeats of the day; few are taken as they are."""
     rows, limits = DayRows(context.day, runner.source), context.settings.findings
     boots = small["broker_runtime"].select(*BROKER, pl.col("boot_ts").alias("ts")).drop_nulls().unique()
-    leaves = rows.silver("heartbeat", pl.col("kind") != "HEART_BEAT", skew)
-    begin = Changes(boots, leaves, new_statements(leaves.clear()))
+    leaves = rows.silver("heartbeat", pl.col("kind") != "HEART_BEAT", skew, LEAVE)
+    is_small = len(rows.around("heartbeat", NO_TIME, None, ["ts"])) <= FEW_ROWS
+    few = rows.silver("heartbeat", pl.lit(is_small), skew)
+    begin = Changes(boots, leaves, new_statements(few.clear()))
     shared = HeartbeatInput(context.day, skew, limits.silent_s, limits.down_s, begin)
-    if len(rows.around("heartbeat", NO_TIME, None, ["ts"])) <= FEW_ROWS:
-        nothing = _reduced(leaves.clear(), shared)
-        return replace(nothing, rows=rows.silver("heartbeat", None, skew))
+    if is_small:
+        return replace(_reduced(few.clear(), shared), rows=few)
     first = merged(list(runner.run(HEARTBEAT_PASS, [], shared))).rows
     observed = observed_heartbeats(first, small["assignment"], small["consumer_connection"])
     disputed = disputed_clients(pl.concat([first, observed]))

@@ -32,7 +32,7 @@ BROKER_GROUP: Final = (*BROKER, GROUP)
 class Changes:
     """What makes a repeated heartbeat matter again: rows of the whole night.
 
-    ``boots``: BROKER, ts of starts of brokers. ``leaves``: the rows of silver.heartbeat that are no heartbeats.
+    ``boots``: BROKER, ts of starts of brokers. ``leaves``: columns of rows of silver.heartbeat that are no heartbeats.
     ``news``: BROKER_GROUP, ts of new statements. ``disputed``: the clients whose rows all count.
     """
 
