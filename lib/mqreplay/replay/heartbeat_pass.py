@@ -75,12 +75,16 @@ def run_heartbeats(
     shared = HeartbeatInput(context.day, skew, limits.silent_s, limits.down_s, begin)
     if is_small:
         return replace(_reduced(few.clear(), shared), rows=few)
-    first = merged(list(runner.run(HEARTBEAT_PASS, [], shared))).rows
+    first = _run(runner, shared).rows
     observed = observed_heartbeats(first, small["assignment"], small["consumer_connection"])
     disputed = disputed_clients(pl.concat([first, observed]))
-    changes = replace(begin, news=new_statements(first), disputed=disputed)
-    whole = merged(list(runner.run(HEARTBEAT_PASS, [], replace(shared, changes=changes))))
-    return replace(whole, rows=whole.rows.sort("ts", "record_id"))
+    return _run(runner, replace(shared, changes=replace(begin, news=new_statements(first), disputed=disputed)))
+
+
+def _run(runner: PassRunner, shared: HeartbeatInput) -> Heartbeats:
+    """Reduce all parts, and then what they keep of one statement: each part has kept its own first rows."""
+    whole = merged(list(runner.run(HEARTBEAT_PASS, [], shared)))
+    return replace(whole, rows=without_repeats(whole.rows, shared.changes).sort("ts", "record_id"))
 
 
 def by_clients_clocks(runner: PassRunner, context: ReplayContext) -> Heartbeats:
