@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 
 from mqreplay.engines.engine import Engine
-from mqreplay.engines.passes import Input, Pass, Result, RowFunction
+from mqreplay.engines.passes import PIECE_ROWS, Input, Pass, Result, RowFunction
 from mqreplay.engines.rows import CountedRows, FileRows, Wanted
 from mqreplay.engines.shards import ALL, Counts, Shard
 from mqreplay.lake.buckets import Key
@@ -19,7 +19,6 @@ from mqreplay.lake.table_writer import TableWriter, WrittenFile
 from mqreplay.lake.warehouse import Warehouse
 
 Files = dict[str, list[WrittenFile]]  # by table
-PIECE_ROWS = 1_000_000  # rows of the files of a task without a shard
 WRITERS = 3
 
 

@@ -15,6 +15,7 @@ from mqreplay.engines.shards import Shard
 from mqreplay.lake.buckets import Key
 from mqreplay.lake.row_filter import RowFilter
 
+PIECE_ROWS = 1_000_000  # rows that a task without a shard has at a time
 Input = TypeVar("Input")
 Result = TypeVar("Result")
 Setting = TypeVar("Setting")

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from mqreplay.engines.packing import packed, unpacked
-from mqreplay.engines.passes import Asked, Pass
+from mqreplay.engines.passes import PIECE_ROWS, Asked, Pass
 from mqreplay.engines.rows import FrameRows
 from mqreplay.engines.shards import ALL
 from mqreplay.lake.ipc_blobs import Batches, blob_of
@@ -122,12 +122,22 @@ def _named(name: str, run: Batches) -> Batches:
 def _run_partition(data: bytes, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Run a packed SparkTask on the rows of a partition: each table is a column of structs, null in others' rows."""
     rows: dict[str, list[pa.RecordBatch]] = {}
+    count = 0
     for batch in batches:
         for name, column in zip(batch.schema.names, batch.columns, strict=True):
             if column.null_count < len(column):
                 rows.setdefault(name, []).append(pa.RecordBatch.from_struct_array(column.drop_null()))
-    if not rows:
-        return
+        count += len(batch)
+        # Without a key, any part of the rows will do, and a partition may have most of a table.
+        if count >= PIECE_ROWS and not _task(data).step.is_dealt:
+            yield from _ask(data, rows)
+            count = 0
+    if rows:
+        yield from _ask(data, rows)
+
+
+def _ask(data: bytes, rows: dict[str, list[pa.RecordBatch]]) -> Iterator[pa.RecordBatch]:
+    """Run a packed SparkTask on the rows by table, and remove them."""
     task = _task(data)
     use_storage(task.storage)
     frames = {name.replace("__", "."): _frame(rows.pop(name)) for name in list(rows)}

@@ -52,8 +52,11 @@ def reduce_heartbeats(source: RowSource, shard: Shard, shared: HeartbeatInput, g
 
 
 def _reduced(rows: pl.DataFrame, shared: HeartbeatInput) -> Heartbeats:
+    kept = without_repeats(rows, shared.changes)
+    # Texts in lists keep the buffers of all rows, also when they are packed; Arrow's oldest form has only their own.
+    own = pl.DataFrame(pl.from_arrow(kept.to_arrow(compat_level=pl.CompatLevel.oldest())), kept.schema)
     return Heartbeats(
-        without_repeats(rows, shared.changes),
+        own,
         heartbeat_signs_of_shard(rows, unregistrations(shared.changes.leaves), shared.silent_s),
         heartbeat_answers_of_shard(rows, shared.down_s),
     )
