@@ -95,11 +95,8 @@ def _drift(configs: pl.DataFrame, every: pl.DataFrame, of: Of, watched: pl.DataF
     name, values = of
     states = config_states(configs, every, of)
     is_master = pl.col("broker_id") == 0
-    live = watched.rename({"since": "live_ts", "until": "dead_ts"})
-    master = states.filter(is_master & pl.col("is_there"))
-    slave = states.filter(~is_master).join(live, ["broker_name", "broker_id"])
-    master = master.join(live, ["broker_name", "broker_id"]).drop("broker_id")
-    met = slave.join(master, on=["broker_name", name], suffix="_of_master")
+    master = states.filter(is_master & pl.col("is_there")).drop("broker_id")
+    met = states.filter(~is_master).join(master, on=["broker_name", name], suffix="_of_master")
     differences = [
         pl.when(pl.col(each) != pl.col(f"{each}_of_master")).then(
             pl.format("{} {} instead of {}", pl.lit(java), each, f"{each}_of_master")
@@ -107,15 +104,30 @@ def _drift(configs: pl.DataFrame, every: pl.DataFrame, of: Of, watched: pl.DataF
         for each, java in values.items()
     ]
     differs = pl.concat_str(differences, separator=", ", ignore_nulls=True)
-    pairs = met.with_columns(
-        pl.when("is_there").then(differs).alias("differs"),
-        pl.max_horizontal("since", "since_of_master", "live_ts", "live_ts_of_master").alias("from_ts"),
-        pl.min_horizontal("until", "until_of_master").alias("until_ts"),
-    ).with_columns(pl.min_horizontal("until_ts", "dead_ts", "dead_ts_of_master").alias("to_ts"))
-    drifted = pairs.filter((pl.col("from_ts") < pl.col("to_ts")) & (~pl.col("is_there") | (pl.col("differs") != "")))
+    pairs = met.with_columns(pl.when("is_there").then(differs).alias("differs"))
+    # A night has thousands of names and hundreds of times of life: few names differ.
+    differing = pairs.filter(~pl.col("is_there") | (pl.col("differs") != ""))
+    drifted = (
+        differing.join(_both_alive(watched), ["broker_name", "broker_id"])
+        .with_columns(
+            pl.max_horizontal("since", "since_of_master", "alive_ts").alias("from_ts"),
+            pl.min_horizontal("until", "until_of_master").alias("until_ts"),
+        )
+        .with_columns(pl.min_horizontal("until_ts", "dead_ts").alias("to_ts"))
+        .filter(pl.col("from_ts") < pl.col("to_ts"))
+    )
     known = {"source_name": pl.col("source_name_of_master"), "ts": pl.col("since_of_master")}
     columns = {n: known.get(n, pl.col(n) if n in drifted.columns else pl.lit(None)) for n in DRIFT}
     return drifted.select([column.cast(DRIFT[n]).alias(n) for n, column in columns.items()])
+
+
+def _both_alive(watched: pl.DataFrame) -> pl.DataFrame:
+    """Return when a slave and its master both gave signs of life: broker_name, broker_id, alive_ts, dead_ts."""
+    is_master = pl.col("broker_id") == 0
+    master = watched.filter(is_master).select("broker_name", "since", "until")
+    both = watched.filter(~is_master).join(master, "broker_name", suffix="_of_master")
+    begin, end = pl.max_horizontal("since", "since_of_master"), pl.min_horizontal("until", "until_of_master")
+    return both.filter(begin < end).select("broker_name", "broker_id", begin.alias("alive_ts"), end.alias("dead_ts"))
 
 
 def config_states(configs: pl.DataFrame, every: pl.DataFrame, of: Of) -> pl.DataFrame:
