@@ -22,8 +22,9 @@ Rules that need more rows of a queue are UDFs over cases: the first half of a pa
 the UDF answers them, and the second half judges the rows by the answers. The plan shows all names. The functions call
 RocketMQ's laws in `mqreplay.core`, as the local engine does.
 
-`delta-spark` writes the gold tables. What a pass makes of up to {FEW_ROWS:,} rows the driver commits by itself,
-unless the tables are in a catalog.
+`delta-spark` writes all tables that have names in a catalog, and the large tables of a path. What a pass makes of up to
+{FEW_ROWS:,} rows `deltalake` commits to a path: a night of `data/sample/orders-4.9.7` takes 61 CPU seconds so, and 120
+by name.
 
 ## UDFs
 
