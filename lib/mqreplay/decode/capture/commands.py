@@ -111,7 +111,7 @@ class CommandReader:
                         continue
             at += self._take_known(data, at)
             if 0 < self._length == self._seen:
-                self._end(commands, ts_us)
+                self._finish(commands, ts_us)
         if missing and not self._lost:
             self._miss(missing, commands, ts_us)
         return commands
@@ -121,7 +121,7 @@ class CommandReader:
         self._is_cut = True
         self._seen += min(missing, rest)
         if 0 < self._length == self._seen:
-            self._end(commands, ts_us)
+            self._finish(commands, ts_us)
         if missing > rest:  # the begin of the next command is unknown
             self._lose()
 
@@ -140,7 +140,7 @@ class CommandReader:
                 self._lose()
         return part
 
-    def _end(self, commands: list[Command], ts_us: int) -> None:
+    def _finish(self, commands: list[Command], ts_us: int) -> None:
         self._add(commands, bytes(self._known), self._body_at, ts_us, self._length)
         self._clear()
 

@@ -154,7 +154,7 @@ def _read_brokers(body: bytes) -> list[Value]:
     try:
         fields = body_of({"body": body.decode("utf-8")}, "body") if body else None
     except UnicodeDecodeError as error:
-        raise DecodeError("not_utf8", str(error)) from None
+        raise DecodeError("not_utf8", f"byte 0x{body[error.start]:02x} is not UTF-8", error.start) from None
     if fields is None:
         return []
     table = fields.get("brokerAddrTable")
