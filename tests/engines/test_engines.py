@@ -111,12 +111,19 @@ def test_spark_gives_the_tables_of_one_process(
     assert_same_tables(root, night.root)
 
 
-@pytest.mark.parametrize("by_name", [False, True])
-def test_a_small_night_whose_rows_all_stay_in_spark(
-    spark: Any, tmp_path: Path, by_name: bool, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("by_name", "few_rows"),
+    [
+        pytest.param(True, spark_passes.FEW_ROWS, id="by name"),
+        pytest.param(True, 0, id="by name, all rows stay in Spark", marks=pytest.mark.long),
+        pytest.param(False, 0, id="all rows stay in Spark", marks=pytest.mark.long),
+    ],
+)
+def test_a_small_night_on_spark(
+    spark: Any, tmp_path: Path, by_name: bool, few_rows: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for module in (spark_decoding, spark_passes):
-        monkeypatch.setattr(module, "FEW_ROWS", 0)
+        monkeypatch.setattr(module, "FEW_ROWS", few_rows)
     # The names end with this session, which has no metastore (tests/jobs/test_hive_metastore.py has one).
     monkeypatch.setattr(catalog_names, "missing_catalog", lambda session, catalog: None)
     recording, here = small_night()
