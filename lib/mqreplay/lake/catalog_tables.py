@@ -130,6 +130,7 @@ class CatalogTables(Warehouse):
             raise ContractError(f"table {self.table_name(name)} cannot be used: {first_line(error)}") from None
 
     def _committed(self, name: str) -> None:
+        """Note a commit after which what is known of the rows stays true."""
         self._commits.pop(name, None)
         self._changes += 1
 

@@ -76,32 +76,36 @@ class CatalogWarehouse(CatalogTables):
 
         return register_io_source(frames, schema=polars_schema(schema))
 
-    def files(self, name: str, rows: RowFilter) -> TableFiles:
+    def files(self, name: str, rows: RowFilter | None) -> TableFiles:
         """As Warehouse.files: copies of the rows in the temporary folder."""
-        return self.copied(name, rows, even_large=True)  # type: ignore[return-value]
+        with self._copying:
+            here = self._here(name, rows)
+            return self._copy(name, rows) if here is None else here
 
     def known_rows(self, name: str, rows: RowFilter) -> int | None:
         """As Warehouse.known_rows: of rows that are here."""
-        days = _bounds(rows) if self.contracts[name].is_partitioned_by_day else None
-        files = self._copies.files(name, rows.cluster, days) if self.exists(name) else []
-        return None if files is None else sum(f.rows or 0 for f in files if rows.has_partition(f.cluster, f.day))
+        here = self._here(name, rows)
+        return None if here is None else here.rows
 
-    def copied(self, name: str, rows: RowFilter | None, *, even_large: bool = False) -> TableFiles | None:
-        """Return files with these rows that are here; None if they are not, and Spark would copy a large table."""
-        schema = self.contracts[name].arrow_schema
-        if not self.exists(name):
-            return TableFiles((), schema)
-        cluster = None if rows is None else rows.cluster
-        days = _bounds(rows) if self.contracts[name].is_partitioned_by_day else None
-        with self._copying:
-            found = self._copies.files(name, cluster, days)
-            if found is None and (even_large or not self._is_large(name)):
-                found = self._copy(name, None if rows is None else RowFilter(rows.cluster, between=days))
-                self._copies.keep(name, Copy(cluster, days, found))
-        if found is None:
+    def copied(self, name: str, rows: RowFilter | None) -> TableFiles | None:
+        """Return files with these rows; None if they are not here, and Spark would copy a large table."""
+        return self._here(name, rows) if self._is_large(name) else self.files(name, rows)
+
+    def _here(self, name: str, rows: RowFilter | None) -> TableFiles | None:
+        """Return the copies of these rows; None without them."""
+        files = self._copies.files(name, *self._bounds(name, rows)) if self.exists(name) else []
+        if files is None:
             return None
-        mine = [file for file in found if rows is None or rows.has_partition(file.cluster, file.day)]
-        return TableFiles(tuple(mine), schema)
+        mine = [file for file in files if rows is None or rows.has_partition(file.cluster, file.day)]
+        return TableFiles(tuple(mine), self.contracts[name].arrow_schema)
+
+    def _bounds(self, name: str, rows: RowFilter | None) -> tuple[str | None, Between | None]:
+        """Return the cluster, and the first and last day, that may have such rows; None: any."""
+        if rows is None:
+            return None, None
+        if rows.days is None or not self.contracts[name].is_partitioned_by_day:
+            return rows.cluster, rows.between if self.contracts[name].is_partitioned_by_day else None
+        return rows.cluster, (min(rows.days, default=dt.date.min), max(rows.days, default=dt.date.min))
 
     def is_here(self, name: str, rows: RowFilter) -> bool:
         """As Warehouse.is_here: of a small table, or of rows that were copied."""
@@ -109,31 +113,35 @@ class CatalogWarehouse(CatalogTables):
 
     def file_bytes(self, name: str, rows: RowFilter) -> int:
         """As Warehouse.file_bytes: of the files that are here. To ask Spark for a size is two jobs."""
-        files = self._copies.files(name, rows.cluster, None) or []
-        return sum(Path(file.path).stat().st_size for file in files)
+        here = self._here(name, rows)
+        return 0 if here is None else sum(Path(file.path).stat().st_size for file in here.files)
 
     def _is_large(self, name: str) -> bool:
         """Return whether a night may have more rows of the table than the driver should copy."""
         return bool(self.contracts[name].shard_key) or self.contracts[name].is_judged
 
-    def _copy(self, name: str, rows: RowFilter | None) -> list[TableFile]:
+    def _copy(self, name: str, rows: RowFilter | None) -> TableFiles:
+        """Copy the days from the first to the last one that may have such rows."""
+        cluster, days = self._bounds(name, rows)
         folder = tempfile.mkdtemp(prefix=f"{name}-", dir=self._folder)
         contract, schema = self.contracts[name], self.contracts[name].arrow_schema
-        written = TableWriter(folder, schema, contract.partitioned_by).write(self._batches(name, rows, schema.names))
-        return [table_file(folder, file) for file in written]
+        whole = None if cluster is None else RowFilter(cluster, between=days)
+        written = TableWriter(folder, schema, contract.partitioned_by).write(self._batches(name, whole, schema.names))
+        self._copies.keep(name, Copy(cluster, days, [table_file(folder, file) for file in written]))
+        here = self._here(name, rows)
+        assert here is not None, "the copy was kept"
+        return here
 
     def day_counts(self, name: str, cluster: str) -> dict[dt.date, int]:
         """As Warehouse.day_counts."""
-        if not self.exists(name):
-            return {}
-        if (files := self._copies.files(name, cluster, None)) is not None:
-            counts: dict[dt.date, int] = defaultdict(int)
-            for file in files:
-                if file.cluster == cluster:
-                    counts[file.day] += file.rows  # type: ignore[index,operator]
-            return dict(counts)
-        found = self.spark_rows(name, RowFilter(cluster)).groupBy("day").count().collect()
-        return {row["day"]: row["count"] for row in found}
+        if (here := self._here(name, RowFilter(cluster))) is None:
+            found = self.spark_rows(name, RowFilter(cluster)).groupBy("day").count().collect()
+            return {row["day"]: row["count"] for row in found}
+        counts: dict[dt.date, int] = defaultdict(int)
+        for file in here.files:
+            assert file.day is not None, f"{name} is not partitioned by day"
+            counts[file.day] += file.rows or 0
+        return dict(counts)
 
     def spark_table(self, session: SparkSession, name: str) -> DataFrame:
         """As Warehouse.spark_table."""
@@ -182,7 +190,7 @@ class CatalogWarehouse(CatalogTables):
         table = self.table_name(name)
         condition = None if replaced is None or is_new else self._condition(name, replaced)
         if rows is None:
-            if condition is None or self._is_empty(name, replaced, condition):
+            if replaced is None or self._is_empty(name, replaced):
                 return
             rows = self._session.table(table).limit(0)
         try:
@@ -201,11 +209,10 @@ class CatalogWarehouse(CatalogTables):
         if files is None:
             self._copies.forget(name, None if replaced is None else replaced.cluster)
 
-    def _is_empty(self, name: str, replaced: RowFilter | None, condition: Column) -> bool:
-        copied = self.copied(name, replaced)
-        if copied is not None:
-            return not copied.files
-        return bool(self._session.table(self.table_name(name)).where(condition).isEmpty())
+    def _is_empty(self, name: str, rows: RowFilter) -> bool:
+        """Return whether the partitions that may hold the rows have none."""
+        copied = self.copied(name, rows)
+        return bool(self.spark_rows(name, rows).isEmpty()) if copied is None else not copied.files
 
     def _days_with(self, name: str, rows: RowFilter, copied: TableFiles | None) -> set[dt.date | None] | None:
         """Return the days that have such rows (None: a table without days); None if there are no such rows."""
@@ -259,12 +266,5 @@ class CatalogWarehouse(CatalogTables):
 
     def changed(self, name: str) -> None:
         """As Warehouse.changed."""
-        self._committed(name)
+        super().changed(name)
         self._copies.forget(name)
-
-
-def _bounds(rows: RowFilter | None) -> Between | None:
-    """Return the first and the last day that may have such rows; None: any day."""
-    if rows is None or rows.days is None:
-        return None if rows is None else rows.between
-    return min(rows.days, default=dt.date.min), max(rows.days, default=dt.date.min)
