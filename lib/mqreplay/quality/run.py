@@ -61,7 +61,8 @@ def validate(
         for name in names:
             contract = warehouse.contracts[name]
             is_here = tables.is_here(name, _days(contract, scope))
-            counts[name] = counts.get(name, 0) + _size(tables, contract, scope)
+            size = _size(tables, contract, scope) if is_here else in_spark().frames.count(name, _days(contract, scope))
+            counts[name] = counts.get(name, 0) + size
             parameters = evidence.parameters(counts)
             if is_here:
                 judged = _judged_here(great, tables, contract, scope, parameters)
@@ -111,8 +112,6 @@ def _days(contract: Contract, scope: Scope) -> Days:
 def _size(tables: Tables, contract: Contract, scope: Scope) -> int:
     """Return the number of rows of the table in the scope; records, if a line of a file gives many rows."""
     days = _days(contract, scope)
-    if not tables.is_here(contract.name, days):
-        return tables.count_of_days(contract.name, days)
     if not tables.has_files(contract.name, days):
         return 0
     column = "record_id" if contract.name in COUNTED_BY_RECORD else None

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Sequence
-from functools import reduce
 
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from mqreplay.ingest.offset_checkpoint import CHAIN, OFFSET_CHANGES, OFFSET_SOURCE
@@ -41,6 +40,10 @@ class SparkFrames:
         rows = self._judged(contract, scope)
         return rows, rows.orderBy(*[F.col(name).asc_nulls_last() for name in contract.key])
 
+    def count(self, name: str, days: Days) -> int:
+        """Return the number of rows on some days."""
+        return self._rows(name, days).count()
+
     def newest_ms(self, name: str, column: str, days: Days) -> int | None:
         """Return the newest instant (epoch ms) of a column on some days; None without rows."""
         newest = self._rows(name, days).select(F.unix_millis(F.max(column))).collect()[0][0]
@@ -72,24 +75,21 @@ class SparkFrames:
         breaks = self._rows(BREAKS, days).where("kind = 'rewind' AND cause = 'unknown'")
         rewinds = breaks.select(source, *REWIND_KEY[1:]).distinct()
         marked = rewinds.select(*[F.col(name).alias(f"rewind_{name}") for name in REWIND_KEY])
-        same = _equal([(f"rewind_{name}", name) for name in REWIND_KEY])
+        same = [F.col(f"rewind_{name}").eqNullSafe(F.col(name)) for name in REWIND_KEY]
         joined = rows.join(F.broadcast(marked), same, "left")
         explained = joined.withColumn(EXPLAINED_COLUMN, F.col("rewind_to_ts").isNull())
         return explained.drop(*marked.columns)
 
     def _before_in_chain(self, columns: Sequence[str], day: dt.date) -> DataFrame:
         """Return the start of the day's chains: the last row of each before the day."""
-        key, values = [*CHAIN, *OFFSET_SOURCE], ["previous_offset", "new_offset", "from_ts", "to_ts"]
-        assert set(LINK) == set(values)
+        key = [*CHAIN, *OFFSET_SOURCE]
         kept = None
         if self._warehouse.exists(KEPT):
             kept = self._rows(KEPT, Days(last=day)).agg(F.max("day")).collect()[0][0]
-        before = self._rows(OFFSET_CHANGES, Days(kept, day - ONE_DAY)).select(*key, *values)
+        before = self._rows(OFFSET_CHANGES, Days(kept, day - ONE_DAY)).select(*key, *LINK)
         if kept is not None:
-            before = before.unionByName(self._rows(KEPT, Days(kept, kept)).select(*key, *values))
-        last = (
-            before.groupBy(*key).agg(F.max_by(F.struct(*values), F.col("to_ts")).alias("last")).select(*key, "last.*")
-        )
+            before = before.unionByName(self._rows(KEPT, Days(kept, kept)).select(*key, *LINK))
+        last = before.groupBy(*key).agg(F.max_by(F.struct(*LINK), F.col("to_ts")).alias("last")).select(*key, "last.*")
         today = self._rows(OFFSET_CHANGES, Days(day, day)).select(*CHAIN)
         # The file of a row is not needed.
         of_today = last.join(today, CHAIN, "left_semi")
@@ -97,7 +97,3 @@ class SparkFrames:
 
     def _rows(self, name: str, days: Days) -> DataFrame:
         return self._warehouse.spark_rows(name, days.of_cluster(self._cluster))
-
-
-def _equal(pairs: Sequence[tuple[str, str]]) -> Column:
-    return reduce(lambda one, other: one & other, [F.col(a).eqNullSafe(F.col(b)) for a, b in pairs])

@@ -78,12 +78,6 @@ class Tables(Database):
         """Return whether a file may hold rows of the cluster on some days, or rows that lack them."""
         return bool(self._warehouse.files(name, days.of_cluster(self._cluster)).files)
 
-    def count_of_days(self, name: str, days: Days) -> int:
-        """Return the number of the cluster's rows on some days, of a table that is partitioned by day."""
-        counts = self._warehouse.day_counts(name, self._cluster)
-        first, last = days.first or dt.date.min, days.last or dt.date.max
-        return sum(count for day, count in counts.items() if first <= day <= last)
-
     def count_outside(self, name: str, days: Collection[dt.date]) -> int:
         """Return the number of the cluster's rows on other days than these."""
         counts = self._warehouse.day_counts(name, self._cluster)
