@@ -70,14 +70,16 @@ def run_heartbeats(
 ) -> Heartbeats:
     """Reduce the heartbeats of the day; few are taken as they are."""
     rows, limits = DayRows(context.day, runner.source), context.settings.findings
-    boots = small["broker_runtime"].select(*BROKER, pl.col("boot_ts").alias("ts")).drop_nulls().unique()
-    leaves = rows.silver("heartbeat", pl.col("kind") != "HEART_BEAT", skew, LEAVE)
     is_small = len(rows.around("heartbeat", NO_TIME, None, ["ts"])) <= FEW_ROWS
     few = rows.silver("heartbeat", pl.lit(is_small), skew)
-    begin = Changes(boots, leaves, new_statements(few.clear()))
-    shared = HeartbeatInput(context.day, skew, limits.silent_s, limits.down_s, begin)
     if is_small:
-        return replace(_reduced(few.clear(), shared), rows=few)
+        none, left = few.clear(), unregistrations(few.clear())
+        signs = heartbeat_signs_of_shard(none, left, limits.silent_s)
+        return Heartbeats(few, signs, heartbeat_answers_of_shard(none, limits.down_s))
+    boots = small["broker_runtime"].select(*BROKER, pl.col("boot_ts").alias("ts")).drop_nulls().unique()
+    leaves = rows.silver("heartbeat", pl.col("kind") != "HEART_BEAT", skew, LEAVE)
+    begin = Changes(boots, leaves, new_statements(few))
+    shared = HeartbeatInput(context.day, skew, limits.silent_s, limits.down_s, begin)
     first = _run(runner, shared).rows
     observed = observed_heartbeats(first, small["assignment"], small["consumer_connection"])
     disputed = disputed_clients(pl.concat([first, observed]))
