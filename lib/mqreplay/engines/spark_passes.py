@@ -41,7 +41,9 @@ class SparkPassRunner:
         """Take the tables, the cluster and day, and ``days``: which days of each table a replay reads."""
         self._tables, self._cluster, self._day, self._days = tables, cluster, day, days
         warehouse = tables.warehouse
-        self._source = NamedRows(warehouse, cluster) if tables.by_name else file_rows(warehouse, cluster, days)
+        self.source: RowSource = (
+            NamedRows(warehouse, cluster) if tables.by_name else file_rows(warehouse, cluster, days)
+        )
         # By name, the number of rows is known only of tables that this run has written or copied.
         self._rows = {name: warehouse.known_rows(name, each.of_cluster(cluster)) for name, each in days.items()}
         self._steps: dict[str, tuple[str, ...]] = {}  # gold tables by pass
@@ -49,11 +51,6 @@ class SparkPassRunner:
         self._kept: dict[str, DataFrame] = {}  # packed results and gold rows by pass
         self._few: dict[str, list[pa.RecordBatch]] = {}  # gold rows of a table, if the pass has few
         self._numbers: dict[int, list[int]] = {}
-
-    @property
-    def source(self) -> RowSource:
-        """As PassRunner.source."""
-        return self._source
 
     def run(self, step: Pass[Input, Result], shards: Sequence[Shard], inputs: Input) -> Iterator[Result]:
         """As PassRunner.run."""
