@@ -197,7 +197,7 @@ def gzip_members(data: bytes) -> Iterator[tuple[int, int]]:
         data = member.unused_data
 
 
-@pytest.mark.long  # tests/engines/test_engines.py does it for the sample
+@pytest.mark.long  # tests/engines/test_spark_engine.py does it for the sample
 @pytest.mark.usefixtures("spark")
 def test_spark_gives_the_tables_of_the_local_engine(polled: Night, recording: Path, tmp_path: Path) -> None:
     root = str(tmp_path / "w")
