@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
+import threading
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -12,13 +13,16 @@ import pytest
 
 import mqreplay.cli.command_line as cli
 from estate_recordings import KINDS, copied, small_recording
+from mqreplay.engines.local import LocalEngine
 from mqreplay.lake.journal import JOURNAL
+from mqreplay.lake.row_filter import RowFilter
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.night import estate, nightly, nightly_run
 from mqreplay.night.failures import Failure
+from mqreplay.night.replay_day import JudgedDay
 from mqreplay.settings import LocalSettings, load_settings
 from mqreplay.words.errors import ContractError, InputError
-from tests_shared import assert_same_tables, run, table_at
+from tests_shared import assert_same_tables, run, table_at, tables
 
 CLUSTERS = ("a", "b", "c")
 IN_THIS_PROCESS = replace(load_settings(), local=LocalSettings(processes=1))
@@ -40,15 +44,15 @@ def quiet(text: str) -> None:
 
 
 def fails_for(cluster: str, error: Exception) -> Callable[..., None]:
-    """Return a replay that fails for a cluster after its commits."""
-    replay_day = nightly_run.replay_day
+    """Return a commit of a judged day that fails for a cluster after its commits."""
+    commit = JudgedDay.commit
 
-    def replay(warehouse: Warehouse, engine: object, name: str, *more: object, **named: object) -> None:
-        replay_day(warehouse, engine, name, *more, **named)
-        if name == cluster:
+    def failing(day: JudgedDay, replaced: RowFilter | None) -> None:
+        commit(day, replaced)
+        if day.cluster == cluster:
             raise error
 
-    return replay
+    return failing
 
 
 @pytest.mark.long
@@ -59,7 +63,7 @@ def test_a_cluster_that_fails_is_rolled_back_and_the_others_are_done(
     failed: list[Failure] = []
     run("ingest", root, load_settings(), quiet, recordings=given)
     with monkeypatch.context() as patch:
-        patch.setattr(nightly_run, "replay_day", fails_for("b", KeyError("x")))
+        patch.setattr(JudgedDay, "commit", fails_for("b", KeyError("x")))
         outcomes = nightly.run("replay", root, load_settings(), quiet, engine="local", failed=failed)
     assert [each.cluster for each in outcomes] == ["a", "c"]
     assert [(each.what, each.name, str(each.error), each.is_input) for each in failed] == [
@@ -87,7 +91,7 @@ def test_a_task_that_fails_adds_what_it_had_completed_and_the_others_are_done(
 ) -> None:
     root, failed = str(tmp_path / "w"), list[Failure]()
     with monkeypatch.context() as patch:
-        patch.setattr(nightly_run, "replay_day", fails_for("b", KeyError("x")))
+        patch.setattr(JudgedDay, "commit", fails_for("b", KeyError("x")))
         outcomes = nightly.run("nightly", root, IN_THIS_PROCESS, quiet, recordings=four, engine="local", failed=failed)
     assert [each.cluster for each in outcomes] == ["a", "c", "d"]
     assert [(each.name, str(each.error)) for each in failed] == [("b", "'x'")]
@@ -117,11 +121,75 @@ def test_clusters_in_tasks_have_the_tables_of_clusters_one_after_the_other(
     ]
 
 
+@pytest.fixture
+def large(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Count all clusters as large, two of which may be replayed at the same time."""
+    monkeypatch.setattr(estate, "CLUSTER_BYTES", -1)
+    monkeypatch.setattr(LocalEngine, "clusters_at_once", 2)
+
+
+@pytest.mark.usefixtures("large")
+def test_of_large_clusters_at_the_same_time_one_that_fails_is_rolled_back_alone(
+    four: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Commits take turns: the second cluster's waits until that of the first is rolled back."""
+    root, failed = str(tmp_path / "w"), list[Failure]()
+    both, judged = threading.Barrier(2, timeout=60), nightly_run.judge_day
+
+    def judge(warehouse: Warehouse, engine: object, cluster: str, *more: object, **named: object) -> JudgedDay:
+        if cluster in ("a", "b"):
+            both.wait()  # so both are replayed at the same time
+        return judged(warehouse, engine, cluster, *more, **named)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(JudgedDay, "commit", fails_for("a", KeyError("x")))
+        patch.setattr(nightly_run, "judge_day", judge)
+        outcomes = nightly.run("nightly", root, IN_THIS_PROCESS, quiet, recordings=four, engine="local", failed=failed)
+    assert [each.cluster for each in outcomes] == ["b", "c", "d"]
+    assert [(each.name, str(each.error)) for each in failed] == [("a", "'x'")]
+    assert not Path(root, JOURNAL).exists()
+    assert set(table_at(root, "gold.judgement")["cluster"]) == {"b", "c", "d"}
+    assert set(table_at(root, "gold.validation_result")["cluster"]) == {"b", "c", "d"}
+    # The expectations of all clusters are one commit, after the two that made the table.
+    assert Warehouse(root).version("gold.validation_result") == 1
+
+
+@pytest.mark.long
+@pytest.mark.usefixtures("large")
+@pytest.mark.parametrize("engine", ["local", "spark"])
+def test_large_clusters_at_the_same_time_have_the_tables_of_one_after_the_other(
+    engine: str, four: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root, whole = str(tmp_path / "w"), str(tmp_path / "whole")
+    nightly.run("nightly", root, load_settings(), quiet, recordings=four, engine=engine)
+    with monkeypatch.context() as patch:
+        patch.setattr(LocalEngine, "clusters_at_once", 1)
+        run("nightly", whole, load_settings(), quiet, recordings=four)
+    before = Warehouse(root).state()
+    monkeypatch.setattr(estate, "_judge", pytest.fail)
+    nightly.run("nightly", root, load_settings(), quiet, recordings=four, engine=engine)
+    assert Warehouse(root).state() == before
+    for name in set(tables(root)) - set(tables(whole)):  # all tables are made before the first transaction
+        assert table_at(root, name).is_empty()
+        Warehouse(root).drop(name)
+    assert_same_tables(root, whole)
+
+
+@pytest.mark.usefixtures("large")
+def test_a_failure_of_the_machine_stops_large_clusters(
+    four: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(JudgedDay, "commit", fails_for("b", OSError(errno.ENOSPC, "No space left on device")))
+    with pytest.raises(OSError, match="No space left"):
+        nightly.run("nightly", str(tmp_path), IN_THIS_PROCESS, quiet, recordings=four, engine="local", failed=[])
+    assert "b" not in set(table_at(str(tmp_path), "gold.judgement")["cluster"])
+
+
 @pytest.mark.long
 def test_a_failure_of_the_machine_in_a_task_stops_the_run(
     four: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(nightly_run, "replay_day", fails_for("c", OSError(errno.ENOSPC, "No space left on device")))
+    monkeypatch.setattr(JudgedDay, "commit", fails_for("c", OSError(errno.ENOSPC, "No space left on device")))
     with pytest.raises(OSError, match="No space left"):
         nightly.run("nightly", str(tmp_path), IN_THIS_PROCESS, quiet, recordings=four, engine="local", failed=[])
     assert not Warehouse(str(tmp_path)).exists("silver.pull")

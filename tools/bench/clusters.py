@@ -1,8 +1,10 @@
-"""Small clusters at the same time: `python tools/bench/clusters.py [--clusters 20] [--workers 1,2,4,8]`.
+"""Clusters at the same time: `python tools/bench/clusters.py [--clusters 20] [--workers 1,2,4,8] [--large]`.
 
 Runs the night of so many copies of 30 s of the sample, one after the other and as tasks, in one process, and prints the
 CPU seconds of both. For each number of workers it prints what the tasks would take there: the driver's own seconds, and
-those of the worker that is done last. Each worker has a core of its own and takes the next task when it is free.
+those of the worker that is done last. Each worker has a core of its own and takes the next task when it is free. With
+`--large` the clusters count as large ones: only their expectations and pages are tasks of the second run, and the
+passes of their replays are tasks of both.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ from timed_tasks import TimingEngine
 from mqreplay.engines.local import LocalEngine
 from mqreplay.lake.scratch import scratch
 from mqreplay.night import estate, nightly
+from mqreplay.night.nightly_run import NightlyRun
 from mqreplay.settings import load_settings
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
@@ -33,15 +36,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--clusters", type=int, default=20)
     parser.add_argument("--workers", default="1,2,4,8", help="numbers of workers, with commas between")
+    parser.add_argument("--large", action="store_true")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         names = [f"cluster-{number:03d}" for number in range(given.clusters)]
         recordings = [str(small_recording(Path(folder, names[0]), names[0]))]
         recordings += [str(copied(Path(recordings[0]), Path(folder, name), name)) for name in names[1:]]
-        with mock.patch.object(estate, "FEW", sys.maxsize):
-            whole, _ = seconds_of(f"{folder}/one-by-one", recordings)
-        print(f"one after the other: {whole:.1f} CPU s, {whole / len(names):.2f} a cluster")
-        in_tasks, tasks = seconds_of(f"{folder}/tasks", recordings)
+        with mock.patch.object(estate, "FEW", sys.maxsize), mock.patch.object(nightly, "judge_large", one_by_one):
+            whole, tasks = seconds_of(f"{folder}/one-by-one", recordings)
+        own = whole - sum(map(sum, tasks))
+        print(f"one after the other: {whole:.1f} CPU s, {whole / len(names):.2f} a cluster; the driver's: {own:.1f}")
+        with mock.patch.object(estate, "CLUSTER_BYTES", -1 if given.large else estate.CLUSTER_BYTES):
+            in_tasks, tasks = seconds_of(f"{folder}/tasks", recordings)
         own = in_tasks - sum(map(sum, tasks))
         print(f"as tasks: {in_tasks:.1f} CPU s, of which {own:.1f} are the driver's")
         for workers in map(int, given.workers.split(",")):
@@ -63,8 +69,15 @@ def seconds_of(root: str, recordings: list[str]) -> tuple[float, list[Sequence[f
     with mock.patch.object(nightly, "running_engine", timing):
         nightly.run("nightly", root, load_settings(), lambda _: None, recordings=recordings, engine="local")
     ended = time.process_time()
-    names = {estate._whole_night.__name__, estate._report.__name__}
-    return ended - began, [each.seconds for each in engines[0].passes if each.name in names]
+    return ended - began, [each.seconds for each in engines[0].passes]
+
+
+def one_by_one(night: NightlyRun, clusters: Sequence[str], steps: Sequence[estate.Step]) -> list[str]:
+    """As judge_large, without tasks for whole clusters."""
+    for cluster in clusters:
+        for step in steps:
+            step(night, cluster)
+    return []
 
 
 def makespan(seconds: Sequence[float], workers: int) -> float:

@@ -29,6 +29,7 @@ class TimingEngine:
         self._engine, self._may_stay = engine, False
         self.pass_runner = functools.partial(LocalEngine.pass_runner, self)
         self.decoders = functools.partial(LocalEngine.decoders, self)
+        self.clusters_at_once = engine.clusters_at_once
         self.progress, self.cancel, self.expect = engine.progress, engine.cancel, engine.expect
         self.passes: list[Pass] = []
 

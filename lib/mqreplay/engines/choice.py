@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -91,7 +92,8 @@ def running_engine(
         from mqreplay.lake.submitted import require_in_time, submitted_settings
 
         require_in_time(settings.spark, submitted_settings())  # before the night begins
-    yield SparkEngine(lambda small: _session(app, settings.spark, lock, progress, small=small))
+    start = partial(_session, app, settings.spark, lock, progress)
+    yield SparkEngine(lambda small: start(small=small), settings.spark.clusters_at_once)
 
 
 def _session(

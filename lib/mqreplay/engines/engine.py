@@ -24,6 +24,11 @@ Decoder = Callable[[Item, pa.Schema, Context], Generator[pa.RecordBatch, None, R
 class Engine(Protocol):
     """An engine maps a function over items in worker processes. It is thread-safe."""
 
+    @property
+    def clusters_at_once(self) -> int:
+        """Return how many clusters may be replayed at the same time, each by its thread."""
+        ...
+
     def map(
         self, function: Callable[[Item, Context], Result], items: Sequence[Item], context: Context
     ) -> Iterator[Result]:

@@ -37,6 +37,8 @@ FEW_ROWS = 60_000
 class LocalEngine:
     """A pool of processes. Leave its ``with`` block to close it."""
 
+    clusters_at_once = 1  # memory of one machine; the pool is stopped if one fails
+
     def __init__(self, folder: Path, processes: int = 0) -> None:
         """Take ``processes`` and ``folder``, for the shared context of a map.
 

@@ -27,8 +27,9 @@ SMALL_BYTES = 50_000_000  # of recordings, as they are in their files
 class SparkEngine:
     """An engine on the session's master. A night without work does not start Spark."""
 
-    def __init__(self, start: Callable[[bool], SparkSession]) -> None:
+    def __init__(self, start: Callable[[bool], SparkSession], clusters_at_once: int = 1) -> None:
         """Take ``start``, which returns the session for a small night, or any. It is called when there is work."""
+        self.clusters_at_once = clusters_at_once
         self._start, self._is_small = start, False
         self._session: SparkSession | None = None
         self._lock = threading.Lock()

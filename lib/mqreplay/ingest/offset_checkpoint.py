@@ -28,11 +28,15 @@ class OffsetCheckpoint:
         kept = warehouse.read(CHECKPOINT, RowFilter(cluster)).select("day").unique().collect()
         self._days: set[dt.date] = set(kept["day"])
 
-    def keep(self, day: dt.date) -> None:
-        """Store the offsets at the start of the day, unless they are stored or there are none."""
+    def lacks(self, day: dt.date) -> bool:
+        """Return whether there are offsets at the start of the day that are not stored."""
         if day in self._days:
-            return
-        if not any(kept < day for kept in self._days) and self._before(day).limit(1).collect().is_empty():
+            return False
+        return any(kept < day for kept in self._days) or not self._before(day).limit(1).collect().is_empty()
+
+    def keep(self, day: dt.date) -> None:
+        """Store the offsets at the start of the day if it `lacks` them."""
+        if not self.lacks(day):
             return
         rows = self.last_before(day).with_columns(day=pl.lit(day)).collect(engine="streaming")
         self._warehouse.replace_rows(CHECKPOINT, rows, None)

@@ -48,13 +48,26 @@ def _is_there(path: str) -> bool:
 class Journal:
     """The journal of one warehouse."""
 
-    def __init__(self, warehouse: Warehouse, cancel: Callable[[], None] = lambda: None) -> None:
-        """Take ``cancel``, which stops running tasks after an error. Nothing is read yet."""
+    def __init__(self, warehouse: Warehouse, cancel: Callable[[], None] | None = lambda: None) -> None:
+        """Take ``cancel``, which stops running tasks after an error. Nothing is read yet.
+
+        With None, threads may have transactions, one after the other: one that fails is rolled back at once.
+        """
         self._warehouse, self._cancel = warehouse, cancel
         self._path = joined(warehouse.root, JOURNAL)
         self._versions: Versions = {}
         self._name = ""
-        self._lock = threading.Lock()
+        self._lock, self._turn = threading.Lock(), threading.RLock()
+
+    @contextmanager
+    def tasks(self) -> Iterator[None]:
+        """Run the block, which changes no table; stop running tasks if it fails."""
+        try:
+            yield
+        except BaseException:
+            if self._cancel is not None:
+                self._cancel()
+            raise
 
     @contextmanager
     def transaction(self, name: str, tables: Iterable[str] | None = None) -> Iterator[None]:
@@ -62,19 +75,24 @@ class Journal:
 
         ``name`` is the step of the run; ``tables`` are all that it may change (None: any). All writing threads must
         have ended when the block ends. Files that tasks wrote and no commit used stay until mqreplay maintain removes
-        them.
+        them. Raises InputError if another thread's transaction could not be rolled back.
         """
-        self._name = name
-        self._versions = self._now(self._warehouse.contracts if tables is None else tables)
-        self._write()
-        try:
-            yield
-        except BaseException:
-            self._cancel()
-            raise
-        self._warehouse.note_versions()
-        require_lease(self._path)
-        files_of(self._path).remove(self._path)
+        with self._turn:
+            if self._cancel is None and _is_there(self._path):
+                raise InputError(f"{name}: not begun, since {interrupted_step(self._warehouse.root)} was interrupted")
+            self._name = name
+            self._versions = self._now(self._warehouse.contracts if tables is None else tables)
+            self._write()
+            try:
+                with self.tasks():
+                    yield
+            except BaseException:
+                if self._cancel is None:
+                    self.recover(lambda text: None)
+                raise
+            self._warehouse.note_versions()
+            require_lease(self._path)
+            files_of(self._path).remove(self._path)
 
     def savepoint(self, tables: Iterable[str]) -> None:
         """Keep the current content of these tables even if the rest of the transaction fails."""

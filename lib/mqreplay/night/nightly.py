@@ -18,7 +18,7 @@ from mqreplay.lake.storage import use_settings
 from mqreplay.lake.table_versions import DamagedTable
 from mqreplay.lake.ticker import Ticker
 from mqreplay.night.catalog import Catalog, opened_warehouse
-from mqreplay.night.estate import judge_small, parted, reports
+from mqreplay.night.estate import judge_large, judge_small, parted, reports
 from mqreplay.night.failures import Failure, Failures
 from mqreplay.night.nightly_run import NightlyRun, Progress
 from mqreplay.night.recordings import begun_listings, finished_listings
@@ -110,11 +110,8 @@ def run(
             clusters = sorted({*clusters, *night.clusters(None)})
         if command.changes_days:
             night.forget_empty_clusters()
-        for each in clusters:
-            if not failures.has(each) and each not in judged:
-                with night.attempt(each):
-                    for step in command.of_cluster:
-                        step(night, each)
+        others_left = [each for each in clusters if not failures.has(each) and each not in judged]
+        judged.update(judge_large(night, others_left, command.of_cluster))
         if command.is_whole:
             night.remember([done for done in ingested if done.files])
         in_tasks = [each for each in clusters if command.reports and each in judged and not failures.has(each)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import chain
 
 from mqreplay.answers.figures import Sample, night_figures
@@ -21,11 +21,12 @@ from mqreplay.lake.files import files_of, joined, write_text
 from mqreplay.lake.journal import Journal
 from mqreplay.lake.result_cache import CachedQuery, ResultCache, first_days, kept_days, write_kept
 from mqreplay.lake.row_filter import RowFilter
+from mqreplay.lake.ticker import Ticker
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.night.failures import Failures
 from mqreplay.night.overview import LastRuns, write_overview
 from mqreplay.night.page import page_data
-from mqreplay.night.replay_day import replay_day
+from mqreplay.night.replay_day import JudgedDay, judge_day
 from mqreplay.night.reported import Night, Reported
 from mqreplay.night.retention import first_judged
 from mqreplay.night.steps import (
@@ -70,6 +71,11 @@ class NightlyRun:
         self.failures = failures if failures is not None else Failures(None)
         self.last_runs = LastRuns.of(self.warehouse.root)
         self.recordings: dict[str, list[str]] = {}  # of the run by cluster
+
+    def beside_others(self) -> NightlyRun:
+        """Return a run for threads, each with a cluster: one that fails leaves the tasks of the others alone."""
+        journal = Journal(self.warehouse, cancel=None)
+        return NightlyRun(self.engine, self.warehouse, self.settings, self.progress, self.failures, journal)
 
     def attempt(self, cluster: str) -> AbstractContextManager[None]:
         """Return a context for the work on one cluster: if it fails, it is rolled back, and others can go on."""
@@ -138,15 +144,33 @@ class NightlyRun:
         for day in todo:
             # One by one: the result of a day must not depend on which other days are replayed with it.
             self.progress(f"{cluster}: replaying {day}")
-            with self.journal.transaction(f"replay of {cluster}, {day}", self._judged_tables()):
-                is_first = day == min(wanted) and "silver" not in kept
-                self._replay_day(cluster, day, found, is_first=is_first, afresh=not noted.any_done("replay", [day]))
-                noted.done("replay", {day: wanted[day]})
+            date = dt.date.fromisoformat(day)
+            is_first = day == min(wanted) and "silver" not in kept
+            checkpoint = OffsetCheckpoint(self.warehouse, cluster)
+            if not is_first and checkpoint.lacks(date):
+                with self.journal.transaction(f"offsets of {cluster} before {day}", [CHECKPOINT]):
+                    checkpoint.keep(date)
+            replaced = RowFilter(cluster, frozenset({date})) if noted.any_done("replay", [day]) else None
+            with Ticker(self.progress, partial(self._replaying, cluster, day)):
+                with self.journal.tasks():
+                    judged = self._judged(cluster, date, found, is_first=is_first)
+                with self.journal.transaction(f"replay of {cluster}, {day}", self._judged_tables()):
+                    judged.commit(replaced)
+                    noted.done("replay", {day: wanted[day]})
+            self.progress(f"{cluster}: {day} replayed")
         return True
 
     def _judged_tables(self) -> list[str]:
         judged = [name for name, contract in self.warehouse.contracts.items() if contract.is_judged]
-        return [*judged, CHECKPOINT, STEP_TABLE]
+        return [*judged, STEP_TABLE]
+
+    def make_tables(self) -> None:
+        """Make the tables that a replay writes and that do not exist."""
+        missing = [name for name in self._judged_tables() if not self.warehouse.exists(name)]
+        if missing:
+            with self.journal.transaction("new tables", missing):
+                for name in missing:
+                    self.warehouse.commit_files(name, [], None)
 
     def _wanted(self, found: list[Span]) -> dict[str, str]:
         """Return day -> digest of the inputs of its replay."""
@@ -163,20 +187,12 @@ class NightlyRun:
             self.progress(f"{cluster}: {text} (mqreplay maintain)")
         return possible
 
-    def _replay_day(self, cluster: str, day: str, found: list[Span], *, is_first: bool, afresh: bool) -> None:
-        date = dt.date.fromisoformat(day)
-        if not is_first:
-            OffsetCheckpoint(self.warehouse, cluster).keep(date)
-        replay_day(
-            self.warehouse,
-            self.engine,
-            cluster,
-            date,
-            found,
-            self.settings,
-            self.progress,
-            is_first=is_first,
-            afresh=afresh,
+    def _replaying(self, cluster: str, day: str, _: float) -> str:
+        return f"{cluster}: replaying {day}: {self.engine.progress()}"
+
+    def _judged(self, cluster: str, day: dt.date, found: list[Span], *, is_first: bool) -> JudgedDay:
+        return judge_day(
+            self.warehouse, self.engine, cluster, day, found, self.settings, self.progress, is_first=is_first
         )
 
     def _remove(self, rows: RowFilter) -> None:
@@ -201,22 +217,28 @@ class NightlyRun:
 
         Return whether any ran.
         """
-        found = self.spans(cluster)
-        noted = Steps(self.warehouse, cluster)
-        kept = first_days(self.warehouse, cluster)
-        judging = Validation(self.warehouse, cluster, found, self.settings, kept)
-        first = str(first_judged(kept, self.settings.replay.lookback_minutes))
-        # UNDATED comes after every day.
-        todo = [scope for scope in noted.todo("validate", judging.wanted) if scope >= first]
+        judging, todo = self._validation(cluster)
         if not todo:
             self.progress(f"{cluster}: no day changed, validation skipped")
             return False
         results = joined(self.warehouse.root, "expectations", file_name(cluster))
         with self.journal.transaction(f"validation of {cluster}", [VALIDATION_TABLE, STEP_TABLE]):
             rows = judging.run(todo, results, self.progress)
-            noted.done("validate", {scope: judging.wanted[scope] for scope in todo})
+            Steps(self.warehouse, cluster).done("validate", {scope: judging.wanted[scope] for scope in todo})
         self.progress(f"{cluster}: {rows} expectations run")
         return True
+
+    def to_validate(self, cluster: str) -> list[str]:
+        """Return the scopes (days, or UNDATED) whose expectations `validate` would check."""
+        return self._validation(cluster)[1]
+
+    def _validation(self, cluster: str) -> tuple[Validation, list[str]]:
+        kept = first_days(self.warehouse, cluster)
+        judging = Validation(self.warehouse, cluster, self.spans(cluster), self.settings, kept)
+        first = str(first_judged(kept, self.settings.replay.lookback_minutes))
+        # UNDATED comes after every day.
+        todo = Steps(self.warehouse, cluster).todo("validate", judging.wanted)
+        return judging, [scope for scope in todo if scope >= first]
 
     def report(self, cluster: str) -> Outcome:
         """Make the HTML page, and return what the terminal shows. Reuse both if no table has changed since."""

@@ -1,18 +1,21 @@
-"""Replay one day of one cluster from silver into gold: find its files, run the passes of replay/plan.py, commit."""
+"""Replay one day of one cluster from silver into gold: run the passes of replay/plan.py, and commit their rows."""
 
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import partial
+
+import polars as pl
 
 from mqreplay.decode.kinds import KINDS
 from mqreplay.engines.engine import Engine
+from mqreplay.engines.passes import PassRunner
 from mqreplay.ingest.recording import SNAPSHOT_KINDS
 from mqreplay.ingest.run import WRITERS
 from mqreplay.lake.row_filter import RowFilter
-from mqreplay.lake.ticker import Ticker
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.night.steps import Span, kinds_of, reach_of, recorded_until, sure_starts
 from mqreplay.replay.context import Recorded
@@ -26,7 +29,28 @@ Progress = Callable[[str], None]
 OTHER_KINDS = ("brokers", *SNAPSHOT_KINDS)  # not JSONL, so not in KINDS
 
 
-def replay_day(
+@dataclass(frozen=True)
+class JudgedDay:
+    """The gold rows of one day of a cluster: ``tables`` in memory, and those that tasks of the ``runner`` made."""
+
+    warehouse: Warehouse
+    cluster: str
+    tables: Mapping[str, pl.DataFrame]
+    runner: PassRunner
+
+    def commit(self, replaced: RowFilter | None) -> None:
+        """Replace the rows ``replaced`` of all gold tables by those of the day."""
+        self.runner.commit(replaced)
+
+        def commit(name: str) -> None:
+            writer = self.warehouse.writer(name, {"cluster": self.cluster})
+            self.warehouse.commit_files(name, writer.write_rows(self.tables[name]), replaced)
+
+        with ThreadPoolExecutor(WRITERS) as pool:
+            list(pool.map(commit, self.tables))
+
+
+def judge_day(
     warehouse: Warehouse,
     engine: Engine,
     cluster: str,
@@ -36,29 +60,16 @@ def replay_day(
     progress: Progress,
     *,
     is_first: bool,
-    afresh: bool,
-) -> None:
-    """Write all gold tables of the day. ``found`` are the spans of the cluster's files.
+) -> JudgedDay:
+    """Make the rows of all gold tables of the day; no table is changed. ``found`` are the spans of the cluster's files.
 
-    ``is_first``: nothing was recorded before this day. ``afresh``: gold has no row of it.
+    ``is_first``: nothing was recorded before this day.
     """
     since = dt.datetime.combine(day, dt.time(), dt.UTC) - dt.timedelta(minutes=settings.replay.lookback_minutes)
     bounds = Day(cluster, day, since, is_first)
-    days = days_read(warehouse, cluster, day, since)
-    runner = engine.pass_runner(warehouse, cluster, day, days)
+    runner = engine.pass_runner(warehouse, cluster, day, days_read(warehouse, cluster, day, since))
     replay = Replay(bounds, settings, recorded_of(found, bounds), runner, progress)
-    replaced = None if afresh else RowFilter(cluster, days=frozenset({day}))
-    with Ticker(progress, lambda _: f"{cluster}: replaying {day}: {engine.progress()}"):
-        tables = replay.run()
-        runner.commit(replaced)
-
-        def commit(name: str) -> None:
-            writer = warehouse.writer(name, {"cluster": cluster})
-            warehouse.commit_files(name, writer.write_rows(tables[name]), replaced)
-
-        with ThreadPoolExecutor(WRITERS) as pool:
-            list(pool.map(commit, tables))
-    progress(f"{cluster}: {day} replayed")
+    return JudgedDay(warehouse, cluster, replay.run(), runner)
 
 
 def recorded_of(found: list[Span], day: Day) -> Recorded:

@@ -77,6 +77,7 @@ class SparkSettings:
 
     master: str = ""
     driver_memory: str = ""
+    clusters_at_once: int = setting(2, "cluster", least=1, most=100)
     extra: dict[str, str] = field(default_factory=dict)
 
 
