@@ -1,10 +1,10 @@
-"""Clusters at the same time: `python tools/bench/clusters.py [--clusters 20] [--workers 1,2,4,8] [--large]`.
+"""Clusters at the same time: `python tools/bench/clusters.py [--clusters 20] [--workers 1,2,4,8] [--large DIR]`.
 
 Runs the night of so many copies of 30 s of the sample, one after the other and as tasks, in one process, and prints the
 CPU seconds of both. For each number of workers it prints what the tasks would take there: the driver's own seconds, and
 those of the worker that is done last. Each worker has a core of its own and takes the next task when it is free. With
-`--large` the clusters count as large ones: only their expectations and pages are tasks of the second run, and the
-passes of their replays are tasks of both.
+`--large` they are copies of a recording, and count as large ones: only their expectations and pages are tasks of the
+second run, and the passes of their replays are tasks of both.
 """
 
 from __future__ import annotations
@@ -36,11 +36,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--clusters", type=int, default=20)
     parser.add_argument("--workers", default="1,2,4,8", help="numbers of workers, with commas between")
-    parser.add_argument("--large", action="store_true")
+    parser.add_argument("--large", type=Path)
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         names = [f"cluster-{number:03d}" for number in range(given.clusters)]
-        recordings = [str(small_recording(Path(folder, names[0]), names[0]))]
+        first = Path(folder, names[0])
+        made = copied(given.large, first, names[0]) if given.large else small_recording(first, names[0])
+        recordings = [str(made)]
         recordings += [str(copied(Path(recordings[0]), Path(folder, name), name)) for name in names[1:]]
         with mock.patch.object(estate, "FEW", sys.maxsize), mock.patch.object(nightly, "judge_large", one_by_one):
             whole, tasks = seconds_of(f"{folder}/one-by-one", recordings)
@@ -51,7 +53,7 @@ def main() -> None:
         own = in_tasks - sum(map(sum, tasks))
         print(f"as tasks: {in_tasks:.1f} CPU s, of which {own:.1f} are the driver's")
         for workers in map(int, given.workers.split(",")):
-            span = own + sum(makespan(each, workers) for each in tasks)
+            before, span = (one + sum(makespan(each, workers) for each in parts) for one, parts in ((alone, apart), (own, tasks)))
             print(f"{workers} workers: {span:.1f} s, {whole / span:.1f} times as fast as one after the other")
 
 

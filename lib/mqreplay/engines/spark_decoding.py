@@ -17,7 +17,7 @@ from mqreplay.engines.engine import Context, Decoded, DecodedTable, Decoder, Ite
 from mqreplay.engines.file_decoding import FileNewRows, TableDecoders, WithResult
 from mqreplay.engines.packing import item_frame, packed, unpacked
 from mqreplay.engines.spark_tables import FEW_ROWS, SparkTables, described, known_errors
-from mqreplay.lake.ipc_blobs import batches_of, blob_of, blob_tables, unpacked_rows
+from mqreplay.lake.ipc_blobs import batches_of, blob_of, blob_tables
 from mqreplay.lake.row_filter import RowFilter
 from mqreplay.lake.storage import storage, use_storage
 from mqreplay.lake.table_writer import TableWriter
@@ -114,16 +114,7 @@ class SparkNewRows:
     def commit(self, replaced: RowFilter | None) -> None:
         """As NewRows.commit."""
         files = max(2, -(-self.count // FILE_ROWS))
-        self.tables.commit(self.table.name, self._frame().coalesce(files), replaced)
-
-    def _frame(self) -> DataFrame:
-        """Return the rows with all columns of the table."""
-        from pyspark.sql import functions as F
-
-        contract = self.tables.warehouse.contracts[self.table.name]
-        rows = self.blobs.select("data").mapInArrow(unpacked_rows, contract.ddl(self.writer.asked.names))
-        beside = {name: F.lit(value) for name, value in self.writer.same} | {"day": F.to_date(self.table.day_of)}
-        return rows.withColumns(beside).select(*[c.name for c in contract.columns])
+        self.tables.commit(self.table.name, self.blobs.select("data").coalesce(files), self.writer, replaced)
 
 
 def _of_table(cached: DataFrame, *names: str) -> DataFrame:

@@ -22,7 +22,7 @@ from mqreplay.engines.spark_row_functions import with_answers, with_computed
 from mqreplay.engines.spark_tables import FEW_ROWS, SparkTables, bucket, described, known_errors
 from mqreplay.engines.spark_task import PACKED_SQL, RESULT, SparkTask, finishing_function, partition_function
 from mqreplay.lake.buckets import BUCKETS
-from mqreplay.lake.ipc_blobs import batches_of, unpacked_rows
+from mqreplay.lake.ipc_blobs import batches_of
 from mqreplay.lake.row_filter import Days, RowFilter
 from mqreplay.lake.storage import storage
 
@@ -118,12 +118,13 @@ class SparkPassRunner:
             self._kept.clear()
 
     def _commit(self, table: str, made: DataFrame | None, replaced: RowFilter | None) -> None:
-        warehouse, few = self._tables.warehouse, self._few.get(table, [])
-        if made is not None and self._gold[table]:
-            self._tables.replace(table, self._rows_of(made, table), self._cluster, self._day)
-            return
+        warehouse = self._tables.warehouse
         writer = warehouse.writer(table, {"cluster": self._cluster})
-        warehouse.commit_files(table, writer.write(few), replaced)
+        if made is not None and self._gold[table]:
+            of_day = RowFilter(self._cluster, days=frozenset({self._day}))
+            self._tables.commit(table, made.where(f"_table = '{table}'").select("rows"), writer, of_day)
+            return
+        warehouse.commit_files(table, writer.write(self._few.get(table, [])), replaced)
 
     def _forget(self, step: Pass[Any, Any]) -> None:
         """Drop the gold rows of an earlier run of the pass."""
@@ -202,14 +203,6 @@ class SparkPassRunner:
             # Without a number, shards share a partition: a task then has several of them.
             self._numbers[partitions] = [placed.get(place, place) for place in range(partitions)]
         return self._numbers[partitions]
-
-    def _rows_of(self, made: DataFrame, table: str) -> DataFrame:
-        from pyspark.sql import functions as F
-
-        columns = self._tables.warehouse.contracts[table].columns
-        schema = ", ".join(f"`{c.name}` {c.type}" for c in columns if c.name != "cluster")
-        rows = made.where(F.col("_table") == table).select("rows").mapInArrow(unpacked_rows, schema)
-        return rows.withColumn("cluster", F.lit(self._cluster)).select(*[c.name for c in columns])
 
 
 def _number(place: Column, numbers: Sequence[int]) -> Column:

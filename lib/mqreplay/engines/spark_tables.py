@@ -5,15 +5,21 @@ Errors of Spark that a user can mend are raised as mqreplay's own.
 
 from __future__ import annotations
 
-import datetime as dt
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+
+from mqreplay.engines.packing import packed, unpacked
 from mqreplay.lake.buckets import BUCKETS, SEPARATOR, Key
+from mqreplay.lake.files import is_remote
+from mqreplay.lake.ipc_blobs import unpacked_rows
 from mqreplay.lake.row_filter import Days, RowFilter
+from mqreplay.lake.storage import storage, use_storage
+from mqreplay.lake.table_writer import TableWriter, WrittenFile
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.words.errors import InputError, MqreplayError, StoreError, StoreUnavailable
 
@@ -23,6 +29,7 @@ if TYPE_CHECKING:
 
 # The driver commits what so few rows give: a write by Spark takes 2 CPU seconds, also for a few rows.
 FEW_ROWS = 100_000
+FILE = pa.schema([("file", pa.binary())])
 # In the text of Spark's errors; a worker's Python that cannot start leaves nothing else.
 MISSING_MODULE = re.compile(r"No module named '?(\w+)")
 MISSING_PROGRAM = re.compile(r'Cannot run program "([^"]+)"')
@@ -51,20 +58,33 @@ class SparkTables:
         """
         return self.by_name or cluster.isascii()
 
-    def replace(self, table: str, rows: DataFrame, cluster: str, day: dt.date) -> None:
-        """Replace the rows of a cluster and day."""
-        self.commit(table, rows, RowFilter(cluster, days=frozenset({day})))
+    def commit(self, table: str, blobs: DataFrame, writer: TableWriter, replaced: RowFilter | None) -> None:
+        """As Warehouse.commit_files: ``blobs`` have the rows that ``writer`` asks for, packed (ipc_blobs.py).
 
-    def commit(self, table: str, rows: DataFrame, replaced: RowFilter | None) -> None:
-        """As Warehouse.commit_frame. Raises InputError if Spark cannot open the table's folder."""
-        writer = self.warehouse.writer(table)
-        # Delta hands Parquet no options of a write, but all settings of the session: by column, without its table.
-        for name in writer.schema.names:
-            if name not in writer.repeating:
-                self.session.conf.set(f"parquet.enable.dictionary#{name}", "false")
+        In a store tasks write files, and the driver commits them: Delta's log store of S3 would replace a version that
+        exists, and Spark does not know the warehouse's lock, which may be lost before it commits. Raises InputError if
+        Spark cannot open the table's folder.
+        """
         cluster = f" of {replaced.cluster}" if replaced is not None else ""
         with described(self.session, f"write {table}{cluster}"), known_errors():
-            self.warehouse.commit_frame(table, rows, replaced)
+            if not self.by_name and is_remote(self.warehouse.root):
+                self.warehouse.commit_files(table, _written(writer, blobs), replaced)
+                return
+            # Delta hands Parquet no options of a write, but all settings of the session: by column, without its table.
+            for name in writer.schema.names:
+                if name not in writer.repeating:
+                    self.session.conf.set(f"parquet.enable.dictionary#{name}", "false")
+            self.warehouse.commit_frame(table, self._rows(table, blobs, writer), replaced)
+
+    def _rows(self, table: str, blobs: DataFrame, writer: TableWriter) -> DataFrame:
+        """Return packed rows with all columns of the table."""
+        from pyspark.sql import functions as F
+
+        contract = self.warehouse.contracts[table]
+        rows = blobs.mapInArrow(unpacked_rows, contract.ddl(writer.asked.names))
+        beside = {name: F.lit(value) for name, value in writer.same}
+        beside |= {} if writer.day_of is None else {"day": F.to_date(writer.day_of)}
+        return rows.withColumns(beside).select(*[column.name for column in contract.columns])
 
     def of_cluster(self, table: str, cluster: str, days: Days, columns: Sequence[str]) -> DataFrame:
         """Return columns of the rows of a cluster and some days.
@@ -78,6 +98,20 @@ class SparkTables:
     def columns(self, table: str) -> list[str]:
         """Return the columns of a table without the cluster, in order."""
         return [column.name for column in self.warehouse.contracts[table].columns if column.name != "cluster"]
+
+
+def _written(writer: TableWriter, blobs: DataFrame) -> list[WrittenFile]:
+    """Let tasks write packed rows into files, which no version has yet."""
+    task = packed((writer, storage()))
+
+    def write(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        writer, how = unpacked(task)
+        use_storage(how)
+        files = writer.write(unpacked_rows(batches))
+        yield pa.RecordBatch.from_pylist([{"file": packed(file)} for file in files], FILE)
+
+    write.__name__ = "write_files"  # in plans and Spark's UI
+    return [unpacked(bytes(row.file)) for row in blobs.mapInArrow(write, "file BINARY").collect()]
 
 
 def bucket(key: Key) -> Column:
