@@ -102,7 +102,7 @@ def judge_large(night: NightlyRun, clusters: Sequence[str], steps: Sequence[Step
     left = [each for each in clusters if not night.failures.has(each)]
     if NightlyRun.validate not in steps:
         return []
-    changed = [each for each in left if night.to_validate(each)]
+    changed = [each for each in left if night.has_expectations(each)]
     if len(changed) > 1:
         night.progress(f"expectations of {len(changed)} clusters, each in a task")
         work = [_Work(each) for each in changed]

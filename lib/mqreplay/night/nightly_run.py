@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import chain
 
 from mqreplay.answers.figures import Sample, night_figures
@@ -21,7 +21,6 @@ from mqreplay.lake.files import files_of, joined, write_text
 from mqreplay.lake.journal import Journal
 from mqreplay.lake.result_cache import CachedQuery, ResultCache, first_days, kept_days, write_kept
 from mqreplay.lake.row_filter import RowFilter
-from mqreplay.lake.ticker import Ticker
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.night.failures import Failures
 from mqreplay.night.overview import LastRuns, write_overview
@@ -108,9 +107,14 @@ class NightlyRun:
         """Return whether a night of the cluster would change a table. Nothing is written."""
         if has_new_files(self.warehouse, self.engine, self.journal, cluster_files, self.settings.ingest):
             return True
-        noted, found = Steps(self.warehouse, cluster_files.cluster), self.spans(cluster_files.cluster)
-        validation = Validation(self.warehouse, cluster_files.cluster, found, self.settings)
-        return bool(noted.todo("replay", self._wanted(found)) or noted.todo("validate", validation.wanted))
+        cluster = cluster_files.cluster
+        wanted = self._wanted(self.spans(cluster))
+        return bool(Steps(self.warehouse, cluster).todo("replay", wanted)) or self.has_expectations(cluster)
+
+    def has_expectations(self, cluster: str) -> bool:
+        """Return whether `validate` would check expectations. Nothing is written."""
+        kept = first_days(self.warehouse, cluster)
+        return bool(Validation(self.warehouse, cluster, self.spans(cluster), self.settings, kept).todo())
 
     def clusters(self, cluster: str | None) -> list[str]:
         """Return the requested cluster, or all clusters in the warehouse. Raises InputError if there is none."""
@@ -151,12 +155,11 @@ class NightlyRun:
                 with self.journal.transaction(f"offsets of {cluster} before {day}", [CHECKPOINT]):
                     checkpoint.keep(date)
             replaced = RowFilter(cluster, frozenset({date})) if noted.any_done("replay", [day]) else None
-            with Ticker(self.progress, partial(self._replaying, cluster, day)):
-                with self.journal.tasks():
-                    judged = self._judged(cluster, date, found, is_first=is_first)
-                with self.journal.transaction(f"replay of {cluster}, {day}", self._judged_tables()):
-                    judged.commit(replaced)
-                    noted.done("replay", {day: wanted[day]})
+            with self.journal.tasks():
+                judged = self._judged(cluster, date, found, is_first=is_first)
+            with self.journal.transaction(f"replay of {cluster}, {day}", self._judged_tables()):
+                judged.commit(replaced)
+                noted.done("replay", {day: wanted[day]})
             self.progress(f"{cluster}: {day} replayed")
         return True
 
@@ -187,9 +190,6 @@ class NightlyRun:
             self.progress(f"{cluster}: {text} (mqreplay maintain)")
         return possible
 
-    def _replaying(self, cluster: str, day: str, _: float) -> str:
-        return f"{cluster}: replaying {day}: {self.engine.progress()}"
-
     def _judged(self, cluster: str, day: dt.date, found: list[Span], *, is_first: bool) -> JudgedDay:
         return judge_day(
             self.warehouse, self.engine, cluster, day, found, self.settings, self.progress, is_first=is_first
@@ -217,7 +217,9 @@ class NightlyRun:
 
         Return whether any ran.
         """
-        judging, todo = self._validation(cluster)
+        kept = first_days(self.warehouse, cluster)
+        judging = Validation(self.warehouse, cluster, self.spans(cluster), self.settings, kept)
+        todo = judging.todo()
         if not todo:
             self.progress(f"{cluster}: no day changed, validation skipped")
             return False
@@ -227,18 +229,6 @@ class NightlyRun:
             Steps(self.warehouse, cluster).done("validate", {scope: judging.wanted[scope] for scope in todo})
         self.progress(f"{cluster}: {rows} expectations run")
         return True
-
-    def to_validate(self, cluster: str) -> list[str]:
-        """Return the scopes (days, or UNDATED) whose expectations `validate` would check."""
-        return self._validation(cluster)[1]
-
-    def _validation(self, cluster: str) -> tuple[Validation, list[str]]:
-        kept = first_days(self.warehouse, cluster)
-        judging = Validation(self.warehouse, cluster, self.spans(cluster), self.settings, kept)
-        first = str(first_judged(kept, self.settings.replay.lookback_minutes))
-        # UNDATED comes after every day.
-        todo = Steps(self.warehouse, cluster).todo("validate", judging.wanted)
-        return judging, [scope for scope in todo if scope >= first]
 
     def report(self, cluster: str) -> Outcome:
         """Make the HTML page, and return what the terminal shows. Reuse both if no table has changed since."""

@@ -16,6 +16,7 @@ from mqreplay.engines.passes import PassRunner
 from mqreplay.ingest.recording import SNAPSHOT_KINDS
 from mqreplay.ingest.run import WRITERS
 from mqreplay.lake.row_filter import RowFilter
+from mqreplay.lake.ticker import Ticker
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.night.steps import Span, kinds_of, reach_of, recorded_until, sure_starts
 from mqreplay.replay.context import Recorded
@@ -37,17 +38,19 @@ class JudgedDay:
     cluster: str
     tables: Mapping[str, pl.DataFrame]
     runner: PassRunner
+    progress: Progress
 
     def commit(self, replaced: RowFilter | None) -> None:
         """Replace the rows ``replaced`` of all gold tables by those of the day."""
-        self.runner.commit(replaced)
 
         def commit(name: str) -> None:
             writer = self.warehouse.writer(name, {"cluster": self.cluster})
             self.warehouse.commit_files(name, writer.write_rows(self.tables[name]), replaced)
 
-        with ThreadPoolExecutor(WRITERS) as pool:
-            list(pool.map(commit, self.tables))
+        with Ticker(self.progress, lambda _: f"{self.cluster}: writing the tables"):
+            self.runner.commit(replaced)
+            with ThreadPoolExecutor(WRITERS) as pool:
+                list(pool.map(commit, self.tables))
 
 
 def judge_day(
@@ -69,7 +72,8 @@ def judge_day(
     bounds = Day(cluster, day, since, is_first)
     runner = engine.pass_runner(warehouse, cluster, day, days_read(warehouse, cluster, day, since))
     replay = Replay(bounds, settings, recorded_of(found, bounds), runner, progress)
-    return JudgedDay(warehouse, cluster, replay.run(), runner)
+    with Ticker(progress, lambda _: f"{cluster}: replaying {day}: {engine.progress()}"):
+        return JudgedDay(warehouse, cluster, replay.run(), runner, progress)
 
 
 def recorded_of(found: list[Span], day: Day) -> Recorded:

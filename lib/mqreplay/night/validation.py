@@ -17,7 +17,8 @@ from mqreplay.lake.files import files_of, joined
 from mqreplay.lake.row_filter import RowFilter
 from mqreplay.lake.ticker import Ticker, pace
 from mqreplay.lake.warehouse import Warehouse
-from mqreplay.night.steps import Span, digests
+from mqreplay.night.retention import first_judged
+from mqreplay.night.steps import Span, Steps, digests
 from mqreplay.quality import UNDATED, Scope
 from mqreplay.settings import Settings
 from mqreplay.words.time_span import ONE_DAY
@@ -46,6 +47,12 @@ class Validation:
         text = "\n".join([__version__, self.settings.digest(), *sorted(map(str, self.found))])
         by_day = digests(self.found, self.settings.digest(), ONE_DAY // dt.timedelta(minutes=1))
         return {str(day): digest for day, digest in by_day.items()} | {UNDATED: _digest(text)}
+
+    def todo(self) -> list[str]:
+        """Return the scopes of ``wanted`` that changed since they were validated, and of which rows are kept."""
+        first = str(first_judged(self.kept, self.settings.replay.lookback_minutes))
+        changed = Steps(self.warehouse, self.cluster).todo("validate", self.wanted)
+        return [scope for scope in changed if scope >= first]  # UNDATED comes after every day
 
     def run(self, todo: Sequence[str], results_dir: str, say: Callable[[str], None] = lambda text: None) -> int:
         """Run the expectations of ``wanted`` and replace the rows of earlier runs. Return the number of rows.
