@@ -10,6 +10,7 @@ import pytest
 
 from mqreplay.decisions.failover_row import SCHEMA, STEPS
 from mqreplay.decisions.failover_step import Seen, failover_steps, judged_steps
+from mqreplay.evidence.brokers.address_changes import routed_answers
 from mqreplay.evidence.brokers.broker_outages import failovers_of_shard
 from mqreplay.evidence.brokers.failovers import Failover, FailoverSettings, returns_of_shard
 from mqreplay.evidence.brokers.listed_brokers import listed_brokers, master_changes
@@ -57,7 +58,7 @@ def seen(
     return Seen(
         servers,
         master_changes(servers, rows("silver.broker_runtime", {}, [])),
-        rows("silver.route", {}, routes),
+        routed_answers(rows("silver.route", {}, routes)),
         failovers_of_shard(route),
         returns_of_shard(route),
         repeated_deliveries(rows("silver.consume", consume, consumed), NO_ONE),

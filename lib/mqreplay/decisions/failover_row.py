@@ -70,11 +70,18 @@ class StepRows:
         limit = law.removal_by_name_server(epoch_ms(of.stopped_ts), version, of.settings.expired_time, scan)
         return Interval(epoch_ms((of.answered_ts or of.stopped_ts) - UNREGISTERED_BEFORE), limit.end)
 
+    @property
+    def begin(self) -> dt.datetime:
+        """Return the first instant at which the broker may have been taken out of lists."""
+        return self._stopped - UNREGISTERED_BEFORE
+
+    @property
+    def _stopped(self) -> dt.datetime:
+        return max(self.of.answered_ts or self.of.outage_ts, self.of.outage_ts)
+
     def changes(self, answers: pl.DataFrame, until: dt.datetime) -> pl.DataFrame:
         """Return the frame of `address_changes` for the broker of the failover."""
-        of = self.of
-        begin = of.answered_ts or of.outage_ts
-        return address_changes(answers, of.broker_name, of.broker_addr or "", max(begin, of.outage_ts), until)
+        return address_changes(answers, self.of.broker_name, self.of.broker_addr or "", self._stopped, until)
 
     def due(self, expected: Interval | None) -> dt.datetime:
         """Return when a step was due that was not seen."""

@@ -36,7 +36,7 @@ from mqreplay.decisions.failover_row import (
     epoch_ms,
 )
 from mqreplay.decode.recording.advice import Need
-from mqreplay.evidence.brokers.address_changes import listed_answers, routed_answers
+from mqreplay.evidence.brokers.address_changes import listed_answers
 from mqreplay.evidence.brokers.broker_outages import with_outage
 from mqreplay.evidence.brokers.failovers import Failover
 from mqreplay.evidence.frames import ms, typed
@@ -50,16 +50,17 @@ OF_CONTROLLER = "the settings of the controller are not recorded (its scanNotAct
 class Seen:
     """What a day shows of failovers.
 
-    ``lists`` and ``master_changes`` are frames of listed_brokers.py, ``route`` is silver.route, ``failover_pulls`` and
-    ``returns`` have the rows of failovers_of_shard and returns_of_shard of all shards, ``repeated_deliveries`` those
-    of deliveries.py, and ``failover_exposure`` is the gold table. ``skewed`` are clients with a wrong clock: times of
-    their pulls are not known. ``starts`` are the instants before which the recording has a gap. ``poll_intervals``:
-    pollNameServerInterval of clients, in ms; ``name_servers``: by address, as StepRows.removal takes it.
+    ``lists`` and ``master_changes`` are frames of listed_brokers.py, ``routed`` is that of `routed_answers`,
+    ``failover_pulls`` and ``returns`` have the rows of failovers_of_shard and returns_of_shard of all shards,
+    ``repeated_deliveries`` those of deliveries.py, and ``failover_exposure`` is the gold table. ``skewed`` are clients
+    with a wrong clock: times of their pulls are not known. ``starts`` are the instants before which the recording has a
+    gap. ``poll_intervals``: pollNameServerInterval of clients, in ms; ``name_servers``: by address, as
+    StepRows.removal takes it.
     """
 
     lists: pl.DataFrame
     master_changes: pl.DataFrame
-    route: pl.DataFrame
+    routed: pl.DataFrame
     failover_pulls: pl.DataFrame
     returns: pl.DataFrame
     repeated_deliveries: pl.DataFrame
@@ -89,11 +90,11 @@ def failover_steps(failovers: Sequence[Failover], seen: Seen, failed_over_s: int
         orient="row",
     )
     pulls = with_outage(seen.failover_pulls, outages, failed_over_s, gap_s)
-    listed, routed = listed_answers(seen.lists), routed_answers(seen.route)
+    listed = listed_answers(seen.lists)
     found: list[Row] = []
     for each in failovers:
         clients = ClientSteps(
-            *(each, routed, pulls, seen.returns, seen.repeated_deliveries, seen.failover_exposure),
+            *(each, seen.routed, pulls, seen.returns, seen.repeated_deliveries, seen.failover_exposure),
             *(seen.skewed, [utc(start) for start in seen.starts], failed_over_s, seen.poll_intervals),
         )
         found.extend(_Timeline(each, listed, seen.master_changes, clients, seen.name_servers).rows())

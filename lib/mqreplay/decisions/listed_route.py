@@ -9,7 +9,7 @@ A client's recorded request does not say which name server it asked: its answer 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any, Final, NamedTuple
 
@@ -17,7 +17,7 @@ import polars as pl
 
 from mqreplay.core.route_info_manager import RouteInfoManager, TopicConfigs
 from mqreplay.core.topic_route import MASTER_ID, BrokerData, QueueData, TopicRouteData, topic_publish_info
-from mqreplay.decisions.decision import VERDICT_WORDS, Decision, by_name
+from mqreplay.decisions.decision import VERDICT_WORDS, Decision
 from mqreplay.decode.recording.advice import Need
 from mqreplay.evidence.arrays.distinct import distinct_cases, distinct_values
 from mqreplay.evidence.brokers.address_changes import TOPIC_NOT_EXIST
@@ -283,14 +283,20 @@ def _words(name: str, part: Part) -> str:
     return f"{name}: {read} read and {write} write queues, perm {perm}; {addresses or 'no address'}"
 
 
-def _with_verdicts(seen: pl.DataFrame, verdicts: Iterable[Verdict | None], routes: Sequence[Route]) -> pl.DataFrame:
-    found = [each or Verdict("undetermined", NO_LISTS, None, None, None) for each in verdicts]
-    judged = {name: pl.Series([getattr(each, name) for each in found], dtype=SCHEMA[name]) for name in ROUTE_VERDICT}
+def _with_verdicts(seen: pl.DataFrame, verdicts: Sequence[Verdict | None], routes: Sequence[Route]) -> pl.DataFrame:
+    unknown = Verdict("undetermined", NO_LISTS, None, None, None)
+    distinct = {id(each): each for each in (unknown, *verdicts) if each is not None}  # of few cases
+    place = {key: number for number, key in enumerate(distinct)}
+    judged = pl.DataFrame(
+        {name: [getattr(each, name) for each in distinct.values()] for name in ROUTE_VERDICT},
+        {name: SCHEMA[name] for name in ROUTE_VERDICT},
+    )
     answered = pl.DataFrame(
         {"listed": [listed_words(each) for each in routes], "writable": [is_writable(each) for each in routes]},
         {name: SCHEMA[name] for name in ("listed", "writable")},
     )
-    return seen.drop("route").hstack(answered[seen["route"]]).with_columns(**judged)
+    of_answer = judged[[place[id(each or unknown)] for each in verdicts]]
+    return seen.drop("route").hstack(answered[seen["route"]]).hstack(of_answer)
 
 
 def with_begin(judged: pl.DataFrame) -> pl.DataFrame:
@@ -312,10 +318,4 @@ LISTED_ROUTE: Final = Decision(
     ),
     until="to_ts",
     needs=(Need("routes"), Need("topics")),
-    rows=by_name(stored_rows, judged="judged_routes"),
-    steps={
-        "judged_routes": by_name(listed_route),
-        "counted_routes": by_name(with_begin, judged="judged_routes"),
-    },
-    counted="counted_routes",
 )

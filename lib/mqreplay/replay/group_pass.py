@@ -15,7 +15,7 @@ from mqreplay.decisions.rebalance_step import REBALANCE_STEP, rebalance_step, st
 from mqreplay.engines.passes import GoldRows, Pass, PassRunner, PassTable, RowFunction
 from mqreplay.engines.rows import RowSource
 from mqreplay.engines.shards import Shard, count_buckets, deal
-from mqreplay.evidence.members.agreed_lists import member_lists, queue_lists
+from mqreplay.evidence.members.agreed_lists import member_lists
 from mqreplay.evidence.members.observed_clients import RUNNING_INFO, polled
 from mqreplay.evidence.members.observed_rebalances import observed_rebalances, polled_members, with_logged
 from mqreplay.findings.shares import uneven_shares_of_shard
@@ -24,14 +24,21 @@ from mqreplay.replay.context import ReplayContext
 from mqreplay.replay.day import DayRows
 from mqreplay.replay.frames import joined, outputs
 from mqreplay.replay.task_results import JudgedRows, add_judged, counted_rows, merged
-from mqreplay.settings.sections import StrategySettings
+from mqreplay.settings.sections import FindingSettings, StrategySettings
 
 GROUP_BUCKET: Final = key_of(("consumer_group",))
 REBALANCES_PER_TASK: Final = 50_000
 POP_REQUESTS_PER_TASK: Final = 200_000
-# Routes are few, and of no group; the groups of an acknowledgement are in its receipts.
-ROUTES: Final = PassTable("silver.route")
+# The groups of an acknowledgement are in its receipts.
 ACKNOWLEDGEMENTS: Final = PassTable("silver.pop_ack")
+
+
+@dataclass(frozen=True)
+class GroupInput:
+    """The context, and the frame of `queue_lists` of all topics."""
+
+    context: ReplayContext
+    queue_lists: pl.DataFrame
 
 
 @dataclass(frozen=True)
@@ -50,11 +57,14 @@ class PopResult:
     judged: JudgedRows
 
 
-def judge_groups(source: RowSource, shard: Shard, context: ReplayContext, gold: GoldRows) -> GroupResult:
+def judge_groups(source: RowSource, shard: Shard, shared: GroupInput, gold: GoldRows) -> GroupResult:
     """Judge the rebalances of some groups."""
+    context = shared.context
     day, strategies = DayRows(context.day, source), context.settings.strategies
     rebalances = day.silver("rebalance", shard)  # with their verdicts
-    by_polls, completed = with_polls(day, shard, context, rebalances.drop(VERDICT))
+    by_polls, completed = with_polls(
+        day, shard, shared.queue_lists, context.settings.findings, rebalances.drop(VERDICT)
+    )
     of_polls = allocation(by_polls, strategies.groups, strategies.virtual_node_cnt)
     others = rebalances.filter(~pl.col("record_id").is_in(completed))
     judged = pl.concat([allocation_rows(others), of_polls])
@@ -76,29 +86,29 @@ def rebalance_verdicts(rebalances: pl.DataFrame, strategies: StrategySettings) -
     return verdicts(rebalances, strategies.groups, strategies.virtual_node_cnt)
 
 
-def strategy_settings(context: ReplayContext) -> StrategySettings:
+def strategy_settings(shared: GroupInput) -> StrategySettings:
     """Return the settings that verdicts of rebalances need."""
-    return context.settings.strategies
+    return shared.context.settings.strategies
 
 
 def with_polls(
-    day: DayRows, shard: Shard, context: ReplayContext, rebalances: pl.DataFrame
+    day: DayRows, shard: Shard, queues: pl.DataFrame, limits: FindingSettings, rebalances: pl.DataFrame
 ) -> tuple[pl.DataFrame, list[str]]:
     """Return the rebalances that polls help to judge, and the record ids of those that logs have too.
 
-    Columns: those of ``rebalances`` (silver.rebalance), and two of `observed_rebalances`.
+    Columns: those of ``rebalances`` (silver.rebalance), and two of `observed_rebalances`. ``queues`` is the frame of
+    `queue_lists`.
     """
     assignments = polled(day.silver("assignment", shard), RUNNING_INFO)
     of_clients = polled_members(assignments, rebalances)
     members = member_lists(day.of_recorder("consumer_list", shard))
-    queues = queue_lists(day.of_recorder("route"), context.raw["topic_config"])
-    limits = context.settings.findings
     observed = observed_rebalances(assignments, members, queues, of_clients, limits.rebalance_interval_s, rebalances)
     return with_logged(observed, rebalances, members, queues, limits.clock_skew_s)
 
 
-def judge_pops(source: RowSource, shard: Shard, context: ReplayContext, gold: GoldRows) -> PopResult:
+def judge_pops(source: RowSource, shard: Shard, shared: GroupInput, gold: GoldRows) -> PopResult:
     """Judge the messages handed out by POP, and the assignments by brokers, of some groups."""
+    context = shared.context
     day = DayRows(context.day, source)
     pops = day.silver("pop", shard)
     acks = day.silver("pop_ack", None if len(pops) else pl.lit(False))
@@ -106,8 +116,7 @@ def judge_pops(source: RowSource, shard: Shard, context: ReplayContext, gold: Go
     asked = day.silver("pop_assignment", shard)
     # Most nights have none, and read nothing for them.
     members = member_lists(day.of_recorder("consumer_list", shard, read=len(asked) > 0))
-    queues = queue_lists(day.of_recorder("route", read=len(asked) > 0), context.raw["topic_config"])
-    assignments = pop_assignments(asked, members, queues).filter(context.day.judged)
+    assignments = pop_assignments(asked, members, shared.queue_lists).filter(context.day.judged)
     return PopResult(merged([add_judged(gold, POP_RECEIPT, receipts), add_judged(gold, POP_ASSIGNMENT, assignments)]))
 
 
@@ -121,30 +130,35 @@ VERDICTS: Final = RowFunction(rebalance_verdicts, strategy_settings, JUDGED, "go
 REBALANCES: Final = PassTable("silver.rebalance", GROUP_BUCKET, function=VERDICTS)
 GROUP_PASS: Final = Pass(
     judge_groups,
-    (REBALANCES, *of_groups("silver.assignment", "silver.consumer_list", "gold.allocation"), ROUTES),
+    (REBALANCES, *of_groups("silver.assignment", "silver.consumer_list", "gold.allocation")),
     ("gold.allocation", "gold.rebalance_step"),
 )
 POP_PASS: Final = Pass(
     judge_pops,
-    (*of_groups("silver.pop", "silver.pop_assignment", "silver.consumer_list"), ACKNOWLEDGEMENTS, ROUTES),
+    (*of_groups("silver.pop", "silver.pop_assignment", "silver.consumer_list"), ACKNOWLEDGEMENTS),
     ("gold.pop_receipt", "gold.pop_assignment"),
 )
 
 
+def group_input(context: ReplayContext, queue_lists: pl.DataFrame) -> GroupInput:
+    """Return the input of the passes."""
+    return GroupInput(context.with_tables("broker"), queue_lists)
+
+
 def run_groups(
-    runner: PassRunner, context: ReplayContext, raw_rebalance: pl.DataFrame, raw_assignment: pl.DataFrame
+    runner: PassRunner, group_input: GroupInput, raw_rebalance: pl.DataFrame, raw_assignment: pl.DataFrame
 ) -> GroupResult:
     """Judge the rebalances of all groups."""
     dealt = raw_rebalance if len(raw_rebalance) else raw_assignment
     shards = deal(count_buckets(buckets(dealt, GROUP_BUCKET)), REBALANCES_PER_TASK)
-    return merged(list(runner.run(GROUP_PASS, shards, context.with_tables("topic_config", "broker"))))
+    return merged(list(runner.run(GROUP_PASS, shards, group_input)))
 
 
-def run_pops(runner: PassRunner, context: ReplayContext, popped: pl.DataFrame, assigned: pl.DataFrame) -> PopResult:
+def run_pops(runner: PassRunner, group_input: GroupInput, popped: pl.DataFrame, assigned: pl.DataFrame) -> PopResult:
     """Judge what brokers gave the groups of POP."""
     requests = pl.concat([popped, assigned.select("consumer_group")])
     shards = deal(count_buckets(buckets(requests, GROUP_BUCKET)), POP_REQUESTS_PER_TASK)
-    return merged(list(runner.run(POP_PASS, shards, context.with_tables("topic_config", "broker"))))
+    return merged(list(runner.run(POP_PASS, shards, group_input)))
 
 
 def popped(rows: DayRows) -> pl.DataFrame:
@@ -162,6 +176,7 @@ STEPS: Final = joined(
     {
         "popped": by_name(popped),
         "assigned": by_name(assigned),
+        "group_input": by_name(group_input),
         "groups": by_name(run_groups),
         "pops": by_name(run_pops),
     },

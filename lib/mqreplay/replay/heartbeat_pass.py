@@ -19,7 +19,7 @@ from mqreplay.evidence.members.repeated_heartbeats import Changes, disputed_clie
 from mqreplay.replay.context import ReplayContext
 from mqreplay.replay.day import NO_TIME, Day, DayRows, Skew
 from mqreplay.replay.frames import Steps
-from mqreplay.replay.task_results import merged
+from mqreplay.replay.task_results import compacted, merged
 from mqreplay.words.keys import BROKER
 
 LEAVE: Final = [*BROKER, "client_id", "ts", "source", "unregistered_consumer_group"]  # without lists in lists
@@ -53,10 +53,8 @@ def reduce_heartbeats(source: RowSource, shard: Shard, shared: HeartbeatInput, g
 
 def _reduced(rows: pl.DataFrame, shared: HeartbeatInput) -> Heartbeats:
     kept = without_repeats(rows, shared.changes)
-    # Texts in lists keep the buffers of all rows, also when they are packed; Arrow's oldest form has only their own.
-    own = pl.DataFrame(pl.from_arrow(kept.to_arrow(compat_level=pl.CompatLevel.oldest())), kept.schema)
     return Heartbeats(
-        own,
+        compacted(kept),
         heartbeat_signs_of_shard(rows, unregistrations(shared.changes.leaves), shared.silent_s),
         heartbeat_answers_of_shard(rows, shared.down_s),
     )

@@ -4,6 +4,7 @@ Frames are computed when something needs them (frames.py), by the steps of the p
 those in the records of decisions. Passes over large tables:
 
 heartbeats  without repeats
+routes      their changes; listed routes
 survey      facts of the whole day: groups with commits, new clients, last instant
 queues      pull routes, suggestions, progress, breaks; input of all later passes
 clocks      if a client's clock was wrong, both passes again by the recorder's clock
@@ -37,6 +38,7 @@ from mqreplay.replay import (
     heartbeat_pass,
     message_pass,
     queue_pass,
+    route_pass,
     send_pass,
     survey_pass,
 )
@@ -50,11 +52,12 @@ from mqreplay.replay.task_results import counted_rows, judged_in, merged
 from mqreplay.settings import Settings
 
 BY_RECORDER: Final = ("consumer_list", "cluster_info")  # clients request these often: only the recorder's are read
-LARGE: Final = (*BY_QUEUE, LOWERED, *READ_BY_GROUP, *BY_TOPIC, "heartbeat")
+LARGE: Final = (*BY_QUEUE, LOWERED, *READ_BY_GROUP, *BY_TOPIC, "heartbeat", "route")
 SMALL: Final = [name for name in INSTANTS if name not in (*LARGE, *BY_RECORDER)]
 NOT_OFF: Final = dt.timedelta()
 PASSES: Final = (
     heartbeat_pass.HEARTBEAT_PASS,
+    route_pass.ROUTE_PASS,
     survey_pass.SURVEY_PASS,
     queue_pass.QUEUE_PASS,
     group_pass.GROUP_PASS,
@@ -65,12 +68,12 @@ PASSES: Final = (
     message_pass.AUDIT_PASS,
     message_pass.PACKET_PASS,
 )
-JUDGED_BY_PASSES: Final = ("queues", "groups", "pops", "commits", "sends", "deliveries")
+JUDGED_BY_PASSES: Final = ("queues", "groups", "pops", "commits", "sends", "deliveries", "judged_routes")
 STEPS: Final = joined(
     *(
         each.STEPS
         for each in (
-            *(heartbeat_pass, survey_pass, queue_pass, commit_pass, group_pass, send_pass, message_pass),
+            *(heartbeat_pass, route_pass, survey_pass, queue_pass, commit_pass, group_pass, send_pass, message_pass),
             evidence_steps,
         )
     ),

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import datetime as dt
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Final
@@ -292,11 +291,6 @@ def queue_context(context: ReplayContext) -> ReplayContext:
     return context.with_tables(*SMALL_TABLES)
 
 
-def routes_of_clients(raw_route: pl.DataFrame, starts: Mapping[dt.datetime, dt.datetime]) -> pl.DataFrame:
-    """Return the changes of the routes that clients requested."""
-    return route_changes(raw_route.filter(pl.col("client_id").is_not_null()), starts)
-
-
 def sent_topics(sent: pl.DataFrame) -> frozenset[str]:
     """Return the topics whose sends were recorded."""
     return frozenset(sent["topic"])
@@ -309,7 +303,7 @@ STEPS: Final = joined(
     outputs("queues", QueueResult),
     {
         "queue_context": by_name(queue_context),
-        "route_changes": by_name(routes_of_clients),
+        "route_changes": by_name(route_changes, route="raw_routes.changed"),
         "unregistrations": by_name(unregistrations),
         "hook_consumers": by_name(consumers, heartbeat="raw_heartbeat"),
         "client_versions": by_name(client_versions, consumer_connection="raw_consumer_connection"),

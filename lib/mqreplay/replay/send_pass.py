@@ -12,7 +12,6 @@ from mqreplay.decisions.send_attempt import SEND_ATTEMPT, send_tries, stored_row
 from mqreplay.engines.passes import GoldRows, Pass, PassRunner, PassTable
 from mqreplay.engines.rows import RowSource
 from mqreplay.engines.shards import Shard, count_buckets, deal
-from mqreplay.evidence.brokers.routes import publish_routes
 from mqreplay.evidence.messages.counted_retries import first_places
 from mqreplay.evidence.messages.failed_sends import avoided_brokers, failed_tries
 from mqreplay.evidence.messages.sent_back import second_tries
@@ -28,7 +27,7 @@ TOPIC_BUCKET: Final = key_of(("topic",))
 
 @dataclass(frozen=True)
 class SendInput:
-    """The context, what publish_routes.py returns for the topics of all sends, and msg_id of what was sent back."""
+    """The context, what `publish_routes` returns for the topics of all sends, and msg_id of what was sent back."""
 
     context: ReplayContext
     publish_changes: pl.DataFrame
@@ -76,13 +75,13 @@ def run_sends(
     context: ReplayContext,
     rows: DayRows,
     sent: pl.DataFrame,
-    route: pl.DataFrame,
+    publish_changes: pl.DataFrame,
+    publish_queues: pl.DataFrame,
     send_back: pl.DataFrame,
 ) -> SendResult:
     """Judge the sends of producers; most nights have none, and no task. ``sent`` has the topic of each send."""
-    shared = SendInput(
-        context.with_tables(), *publish_routes(route, sent["topic"]), send_back.select("msg_id").unique()
-    )
+    sent_back = send_back.select("msg_id").unique()
+    shared = SendInput(context.with_tables(), publish_changes, publish_queues.unique(), sent_back)
     if sent.is_empty():
         none = rows.silver("send", pl.lit(value=False))
         return _send_result(send_tries(none, shared.publish_changes, shared.publish_queues), shared)

@@ -63,6 +63,12 @@ def _merged_field(parts: Sequence[Any]) -> Any:
     return pl.concat(parts)
 
 
+def compacted(rows: pl.DataFrame) -> pl.DataFrame:
+    """Return the rows without what they share with others: texts in lists keep the buffers of all rows, also packed."""
+    # Arrow's oldest form has only their own.
+    return pl.DataFrame(pl.from_arrow(rows.to_arrow(compat_level=pl.CompatLevel.oldest())), rows.schema)
+
+
 class MergedEarly:
     """A frame of each task as one, by a function that may be used on its own results. Few frames are kept."""
 

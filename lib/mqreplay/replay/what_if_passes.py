@@ -12,12 +12,13 @@ import polars as pl
 from mqreplay.decisions.supposed_shares import decided_again, lists_seen
 from mqreplay.decisions.supposed_suggestions import concerned, supposed_answers, supposed_suggestions
 from mqreplay.decisions.suppositions import Supposition
-from mqreplay.engines.passes import GoldRows, Pass
+from mqreplay.engines.passes import GoldRows, Pass, PassTable
 from mqreplay.engines.rows import RowSource
 from mqreplay.engines.shards import Shard
+from mqreplay.evidence.members.agreed_lists import queue_lists
 from mqreplay.replay.context import ReplayContext
 from mqreplay.replay.day import DayRows
-from mqreplay.replay.group_pass import ROUTES, of_groups, with_polls
+from mqreplay.replay.group_pass import of_groups, with_polls
 from mqreplay.replay.queue_tables import SILVER
 
 
@@ -75,7 +76,8 @@ def see_rebalances(source: RowSource, shard: Shard, shared: Supposed, gold: Gold
     """Return the rebalances of some groups and topics, recorded or shown by polls."""
     day = DayRows(shared.context.day, source)
     logged = day.silver("rebalance", shard)
-    by_polls, completed = with_polls(day, shard, shared.context, logged)
+    queues = queue_lists(day.of_recorder("route"), shared.context.raw["topic_config"])
+    by_polls, completed = with_polls(day, shard, queues, shared.context.settings.findings, logged)
     whole = pl.concat([logged.filter(~pl.col("record_id").is_in(completed)), by_polls], how="diagonal")
     mine = pl.col("consumer_group").is_in(list(shared.groups)) | pl.col("topic").is_in(list(shared.topics))
     rows = whole.filter(mine & shared.context.day.judged)
@@ -100,6 +102,7 @@ def suppose_pulls(source: RowSource, shard: Shard, shared: Supposed, gold: GoldR
     return SupposedPulls(supposed_suggestions(answers.filter(context.day.judged)))  # other days are evidence alone
 
 
+ROUTES: Final = PassTable("silver.route")
 OF_GROUPS: Final = (*of_groups("silver.rebalance", "silver.assignment", "silver.consumer_list"), ROUTES)
 REBALANCE_PASS: Final = Pass(suppose_rebalances, OF_GROUPS)
 LISTS_PASS: Final = Pass(see_rebalances, OF_GROUPS)

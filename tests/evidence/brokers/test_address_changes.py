@@ -8,7 +8,13 @@ from typing import Any
 
 import polars as pl
 
-from mqreplay.evidence.brokers.address_changes import address_changes, listed_answers, routed_answers
+from mqreplay.evidence.brokers.address_changes import (
+    CLIENT_INSTANTS,
+    address_changes,
+    listed_answers,
+    needed_answers,
+    routed_answers,
+)
 from mqreplay.evidence.brokers.listed_brokers import listed_brokers
 from silver_moments import at
 from silver_rows import rows
@@ -102,3 +108,25 @@ def test_answers_after_the_end_do_not_count() -> None:
 def test_no_answers_are_no_changes() -> None:
     assert routed_answers(pl.DataFrame(rows("silver.route", {}, []))).is_empty()
     assert lists() == routes() == []
+
+
+def test_answers_like_those_before_and_after_are_not_needed() -> None:
+    route = rows("silver.route", {}, [routed(s, BOTH) for s in (0, 30, 60, 75, 90)] + [routed(130, SLAVE)])
+    kept = needed_answers(routed_answers(route), pl.DataFrame([("c1", at(70))], CLIENT_INSTANTS, orient="row"))
+    assert kept["ts"].to_list() == [at(0), at(60), at(90), at(130)]
+    assert needed_answers(routed_answers(route), pl.DataFrame(schema=CLIENT_INSTANTS))["ts"].to_list() == [
+        at(0),
+        at(90),
+        at(130),
+    ]
+
+
+def test_of_two_last_answers_at_one_instant_the_record_id_decides_with_needed_answers_too() -> None:
+    confirmed = routed(100, BOTH) | {"previous_ts": at(100)}
+    answers = routed_answers(
+        rows("silver.route", {}, [routed(90, BOTH), routed(95, BOTH), confirmed, routed(130, SLAVE)])
+    )
+    kept = needed_answers(answers, pl.DataFrame(schema=CLIENT_INSTANTS))
+    whole, short = (address_changes(each, "b", A, STOPPED, UNTIL).to_dicts() for each in (answers, kept))
+    assert whole[0]["had_id"] == "c1 95 t"
+    assert short == whole

@@ -6,9 +6,10 @@ import datetime as dt
 
 import polars as pl
 
+from mqreplay.evidence.arrays.distinct import distinct_cases
 from mqreplay.evidence.brokers.routes import ROUTE_BROKERS
 from mqreplay.evidence.frames import columns, typed
-from mqreplay.evidence.intervals import INSTANT
+from mqreplay.evidence.intervals import INSTANT, with_state
 
 # An ordered stop takes a broker out of the lists before it answers no more (BrokerController#shutdown).
 UNREGISTERED_BEFORE = dt.timedelta(seconds=30)
@@ -19,6 +20,7 @@ ANSWERS: dict[str, pl.DataType] = {
     "confirmed_ts": INSTANT,  # the last instant at which the answer is known to be the same
     **columns("next_ts", "record_id"),
 }
+CLIENT_INSTANTS: dict[str, pl.DataType] = {name: ANSWERS[name] for name in ("who", "ts")}
 ADDRESS_CHANGES: dict[str, pl.DataType] = {
     "who": pl.String(),
     "had_ts": INSTANT,  # the last instant known to have the address before it was lost, or of all
@@ -53,19 +55,19 @@ def routed_answers(route: pl.DataFrame) -> pl.DataFrame:
         pl.col("client_id").is_not_null()
         & pl.col("error").is_null()
         & (pl.col("broker_datas").is_not_null() | (pl.col("response_code") == TOPIC_NOT_EXIST))
-    ).with_row_index("answer")
-    listed = answered.select("answer", pl.col("broker_datas").cast(ROUTE_BROKERS)).explode("broker_datas")
-    each = listed.unnest("broker_datas").explode("broker_addrs")
+    )
+    cases, case = distinct_cases(answered.select(pl.col("broker_datas").cast(ROUTE_BROKERS)))
+    each = cases.with_row_index("case").explode("broker_datas").unnest("broker_datas").explode("broker_addrs")
     addr = pl.col("broker_addrs").struct.field("value").alias("broker_addr")
-    brokers = each.with_columns(addr).group_by("answer").agg(_place().drop_nulls().alias("brokers"))
+    brokers = each.with_columns(addr).group_by("case").agg(_place().drop_nulls().sort().alias("brokers"))
     return _ordered(
-        answered.join(brokers, "answer", how="left").select(
+        answered.select(
             pl.col("client_id").alias("who"),
             "topic",
             pl.coalesce("response_ts", "ts").alias("ts"),
             "record_id",
             pl.col("previous_ts").alias("before_ts"),
-            "brokers",
+            brokers.sort("case")["brokers"].gather(case),
         )
     )
 
@@ -84,6 +86,24 @@ def _ordered(answers: pl.DataFrame) -> pl.DataFrame:
         pl.min_horizontal(confirmed, following).fill_null(pl.col("ts")).alias("confirmed_ts"),
     )
     return typed(ordered, ANSWERS).with_columns(ordered["brokers"])
+
+
+def needed_answers(answers: pl.DataFrame, instants: pl.DataFrame) -> pl.DataFrame:
+    """Return the answers that `address_changes` needs if its instants, and those of changes, are in ``instants``.
+
+    ``answers`` is the frame of `listed_answers` or `routed_answers`, ``instants`` has columns CLIENT_INSTANTS. An
+    answer like the one before and the one after is not needed, unless it is the last one before an instant.
+    """
+    by = ("who", "topic")
+    text = pl.col("brokers").list.join("\n")
+    begins = text.ne_missing(text.shift(1).over(by))
+    ends = begins.shift(-1).over(by).fill_null(value=True)
+    at_once = pl.col("confirmed_ts") == pl.col("next_ts")  # of such two, the record id decides which is the last
+    asked = instants.select("who", pl.col("ts").alias("asked_ts"))
+    marked = answers.with_columns((begins | ends | at_once).alias("is_needed"))
+    near = with_state(marked, asked, ["who"], "ts", "asked_ts", after=True)
+    is_last = (pl.col("asked_ts") <= pl.col("next_ts")).fill_null(value=False)
+    return near.filter(pl.col("is_needed") | is_last).sort(*by, "ts", "record_id").select(answers.columns)
 
 
 def address_changes(

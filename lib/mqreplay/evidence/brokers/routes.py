@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import hashlib
 from collections.abc import Collection, Iterator
 from typing import Any, Final
 
@@ -50,15 +51,9 @@ def route_changes(route: pl.DataFrame, starts: Collection[dt.datetime]) -> pl.Da
     A client takes over a topic's brokers only if that topic's route changed
     (MQClientInstance#updateTopicRouteInfoFromNameServer).
     """
-    answered = with_epoch(route, "ts", starts).filter(pl.col("broker_datas").is_not_null())
-    answered = answered.with_columns(
-        pl.coalesce("response_ts", "ts").alias("known_ts"), pl.col("broker_datas").cast(ROUTE_BROKERS)
-    ).with_columns(_content(answered))
-    answered = answered.sort("epoch", "client_id", "topic", "known_ts", "ts", "record_id")
-    last = pl.col("content").shift().over("epoch", "client_id", "topic")
     changed = (
-        answered.filter(pl.col("content").ne_missing(last))
-        .select("epoch", "client_id", "known_ts", "record_id", "broker_datas")
+        changed_answers(route, starts)
+        .select("epoch", "client_id", "known_ts", "record_id", pl.col("broker_datas").cast(ROUTE_BROKERS))
         .explode("broker_datas")
         .unnest("broker_datas")
         .filter(pl.col("broker_name").is_not_null())  # no pull names such a broker
@@ -67,6 +62,19 @@ def route_changes(route: pl.DataFrame, starts: Collection[dt.datetime]) -> pl.Da
     # Of several changes at one instant the one with the greatest route id counts as the last.
     known = _with_route_id(changed.with_columns(pl.col("broker_addrs").shift().over(CLIENT_RUN_BROKER).alias("before")))
     return typed(known.sort(*CLIENT_RUN_BROKER, "known_ts", "route_id"), ROUTE_SCHEMA)
+
+
+def changed_answers(route: pl.DataFrame, starts: Collection[dt.datetime]) -> pl.DataFrame:
+    """Return the answers that are not the client's last one for the topic, with epoch and known_ts.
+
+    They are all that `route_changes` needs of ``route``, which has all rows of some topics.
+    """
+    answered = route.filter(pl.col("broker_datas").is_not_null())
+    known = pl.coalesce("response_ts", "ts").alias("known_ts")
+    placed = with_epoch(answered, "ts", starts).with_columns(known, _content(answered))
+    placed = placed.sort("epoch", "client_id", "topic", "known_ts", "ts", "record_id")
+    last = pl.col("content").shift().over("epoch", "client_id", "topic")
+    return placed.filter(pl.col("content").ne_missing(last)).drop("content")
 
 
 def _content(answered: pl.DataFrame) -> pl.Series:
@@ -103,30 +111,34 @@ def _text(addresses: str) -> pl.Expr:
     return pl.format("[{}]", in_order.list.eval(entry).list.join(",")).alias(f"{addresses}_text")
 
 
-def publish_routes(route: pl.DataFrame, topics: pl.Series) -> tuple[pl.DataFrame, pl.DataFrame]:
+def publish_routes(route: pl.DataFrame, topics: Collection[str]) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Return when the route of each topic changed (columns ROUTE_CHANGES), and the queues of each route (ROUTE_QUEUES).
 
-    ``route`` are rows of silver.route, ``topics`` the topics that count. Static topics are left out: brokers know them
-    by other queue ids than clients do. Follows MQClientInstance#topicRouteData2TopicPublishInfo,
+    ``route`` are all rows of silver.route of some topics, ``topics`` the topics that count. Static topics are left out:
+    brokers know them by other queue ids than clients do. ``route_id`` depends on the queues alone: frames of different
+    topics may be appended. Follows MQClientInstance#topicRouteData2TopicPublishInfo,
     TopicPublishInfo#selectOneMessageQueue.
     """
     is_known = pl.col("queue_datas").is_not_null() & pl.col("broker_datas").is_not_null()
-    is_plain = pl.col("queue_mappings").is_null() & pl.col("topic").is_in(topics.unique().implode())
+    is_plain = pl.col("queue_mappings").is_null() & pl.col("topic").is_in(list(topics))
     answered = route.filter(is_known & is_plain).select(
         "topic",
         pl.coalesce("response_ts", "ts").cast(INSTANT).alias("known_ts"),
         "queue_datas",
         pl.col("broker_datas").cast(ROUTE_BROKERS),
     )
-    contents = answered.select("topic", "queue_datas", "broker_datas")
-    cases, place = distinct_cases(contents)
-    numbers: dict[tuple[tuple[str, int], ...], int] = {}
-    found = [numbers.setdefault(_queues(*row), len(numbers)) for row in cases.rows()]
-    ids = pl.Series("route_id", found, pl.Int64).gather(place)
+    cases, place = distinct_cases(answered.select("topic", "queue_datas", "broker_datas"))
+    found = [_queues(*row) for row in cases.rows()]
+    numbers = {queues: _number(queues) for queues in found}
+    ids = pl.Series("route_id", [numbers[queues] for queues in found], pl.Int64).gather(place)
     changes = answered.select("topic", "known_ts").with_columns(ids).sort("topic", "known_ts", "route_id")
     is_change = pl.col("route_id").ne_missing(pl.col("route_id").shift(1).over("topic"))
     rows = [(number, *row) for queues, number in numbers.items() for row in _turns(queues)]
     return typed(changes.filter(is_change), ROUTE_CHANGES), pl.DataFrame(rows, ROUTE_QUEUES, orient="row")
+
+
+def _number(queues: tuple[tuple[str, int], ...]) -> int:
+    return int.from_bytes(hashlib.sha256(repr(queues).encode()).digest()[:8], "big", signed=True)
 
 
 def _turns(queues: tuple[tuple[str, int], ...]) -> Iterator[tuple[object, ...]]:

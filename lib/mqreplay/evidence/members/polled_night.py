@@ -12,7 +12,6 @@ from dataclasses import dataclass
 import polars as pl
 
 from mqreplay.evidence.frames import filled
-from mqreplay.evidence.members.agreed_lists import queue_lists
 from mqreplay.evidence.members.conflicts import alternating_subscriptions
 from mqreplay.evidence.members.duplicate_clients import duplicate_clients
 from mqreplay.evidence.members.listed_members import listed_signs, listed_spans, silences, vanished
@@ -86,6 +85,7 @@ def polled_night(
     consumer_list: pl.DataFrame,
     cluster_info: pl.DataFrame,
     hook_signs: pl.DataFrame,
+    routed_lists: pl.DataFrame,
     lost_s: int,
     silent_s: int,
 ) -> PolledNight:
@@ -106,7 +106,6 @@ def polled_night(
     of_others = pl.concat([shown, listed_signs(spans, gone, silent)]).join(hooks, MEMBER, how="anti")
     by_log = shown.filter(pl.col("sign") == CLIENT_LOG).join(hooks, MEMBER, how="semi")
     observed = observed_heartbeats(heartbeat, assignment, small["consumer_connection"])
-    routes = small["route"].filter(pl.col("client_id").is_null())
     return PolledNight(
         holes,
         until,
@@ -115,7 +114,7 @@ def polled_night(
         pl.concat([of_others, by_log]).select(list(SIGNS)),
         gone.join(hooks, MEMBER, how="anti"),
         strategy_sides(assignment).join(hooks, MEMBER, how="anti"),
-        routed_queues(queue_lists(routes, small["topic_config"].clear()), until, ROUTE_S),
+        routed_queues(routed_lists, until, ROUTE_S),
         _shown(assignment, consumer_list),
         duplicate_clients(small, consumer_list, holes, until),
         alternating_subscriptions(small["consumer_connection"]),
