@@ -34,6 +34,7 @@ LINKED_CONDITION = (
     " AND (from_ts IS NULL OR from_ts <= to_ts)"
 )
 EXPLAINED_COLUMN = "is_explained"  # whether the row is no rewind without a cause
+MAY_BE_REWIND = "coalesce(new_offset < previous_offset, true)"
 EXPLAINED_CONDITION = f"NOT EXISTS (SELECT 1 FROM {REWINDS} WHERE {_IS_REWIND})"
 
 

@@ -9,7 +9,7 @@ The results go to gold.validation_result, and as Great Expectations' JSON into a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +20,15 @@ from mqreplay.lake.duckdb_database import quoted
 from mqreplay.lake.files import joined, write_text
 from mqreplay.lake.row_filter import Days
 from mqreplay.quality import Scope
-from mqreplay.quality.conditions import COUNTED_BY_RECORD, EXPLAINED_COLUMN, REWINDS, ROW, true_of_all
+from mqreplay.quality.conditions import (
+    COUNTED_BY_RECORD,
+    EXPLAINED_COLUMN,
+    LINKED_COLUMN,
+    MAY_BE_REWIND,
+    REWINDS,
+    ROW,
+    true_of_all,
+)
 from mqreplay.quality.evidence import before_in_chain, gather, is_chained, rewinds_without_cause
 from mqreplay.quality.result import ValidationRow, row_of, sample_format, written
 from mqreplay.quality.suite import NUMBER, Rule, columns_needed, rules, suite, truths
@@ -147,9 +155,10 @@ def judge(
     asked = dict(enumerate(rules(contract)))
     held = held_rules(tables, contract, asked, parameters, is_empty=is_empty)
     others = {number: rule for number, rule in asked.items() if number not in held}
+    suspected = {number for number, rule in others.items() if rule.suspects(parameters) is not None}
     view, in_order = view_names(contract)
     named = (contract.name, view), (in_order, in_order)
-    results = _run(great().batch, *named, contract, others, parameters) if others else {}
+    results = _run(great().batch, *named, contract, others, parameters, suspected) if others else {}
     return [(rule, results.get(number)) for number, rule in asked.items()]
 
 
@@ -183,16 +192,20 @@ def _run(
     contract: Contract,
     asked: dict[int, Rule],
     parameters: dict[str, Any],
+    suspected: Collection[int] = (),
 ) -> dict[int, ExpectationValidationResult]:
     """Return the results of these rules by Great Expectations' own metrics.
 
     ``batch`` makes a batch of a name, and a view or frame: of the ``rows``, and of the same in the order of the key.
+    Those ``suspected`` are not asked first for pass or fail.
     """
-    whole = batch(*rows).validate(
-        suite(contract, asked), result_format="BOOLEAN_ONLY", expectation_parameters=parameters
-    )
-    results = {result.expectation_config.meta[NUMBER]: result for result in whole.results}  # type: ignore[union-attr]
-    broken = [number for number, result in results.items() if not result.success]
+    results: dict[int, ExpectationValidationResult] = {}
+    if first := [number for number in asked if number not in suspected]:
+        whole = batch(*rows).validate(
+            suite(contract, first), result_format="BOOLEAN_ONLY", expectation_parameters=parameters
+        )
+        results = {each.expectation_config.meta[NUMBER]: each for each in whole.results}  # type: ignore[union-attr]
+    broken = [number for number in asked if number in suspected or not results[number].success]
     if broken:
         by_key = batch(*in_order)
         for number in broken:
@@ -215,6 +228,7 @@ def make_views(tables: Tables, contract: Contract, days: Days = EVERY, before: s
     view, ordered = view_names(contract)
     key = ", ".join(f"{quoted(name)} NULLS LAST" for name in contract.key)
     in_order = f"SELECT * FROM {view} ORDER BY {key}"
+    judged = ""
     if is_chained(contract):
         tables.table(REWINDS, rewinds_without_cause(tables, days))
         certain = true_of_all(tables.run, rows)
@@ -223,9 +237,16 @@ def make_views(tables: Tables, contract: Contract, days: Days = EVERY, before: s
             # What is sampled comes first: to sort millions of rows for it would take as long as all other rules.
             first = f"SELECT * FROM {view} WHERE NOT {EXPLAINED_COLUMN} ORDER BY {key}"
             in_order = f"({first}) UNION ALL (SELECT * FROM {view} WHERE {EXPLAINED_COLUMN})"
-    added = "".join(f", {condition} AS {quoted(name)}" for name, condition in sound.items())
-    tables.view(view, f"SELECT *{added} FROM ({rows}) AS {ROW}")
+            if LINKED_COLUMN in certain:  # few rows can be rewinds, and no column needs the row before
+                others = _with(sound | {EXPLAINED_COLUMN: "true"}, rows)
+                judged = f"{others} WHERE NOT {MAY_BE_REWIND} UNION ALL {_with(sound, rows)} WHERE {MAY_BE_REWIND}"
+    tables.view(view, judged or _with(sound, rows))
     tables.view(ordered, in_order)
+
+
+def _with(sound: Mapping[str, str], rows: str) -> str:
+    added = "".join(f", {condition} AS {quoted(name)}" for name, condition in sound.items())
+    return f"SELECT *{added} FROM ({rows}) AS {ROW}"
 
 
 def view_names(contract: Contract) -> tuple[str, str]:
