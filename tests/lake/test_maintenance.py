@@ -64,12 +64,12 @@ def test_files_of_a_cluster_and_day_become_one(warehouse, rows, same_rows) -> No
     warehouse.replace_rows(TABLE, rows({"id": 6, "cluster": "d"}), None)
     before = warehouse.version(TABLE)
     assert [(one.cluster, one.day, one.files) for one in small_files(warehouse, TABLE)] == [
-        ("c", "2026-01-02", 3),
-        ("c", "2026-01-03", 2),
+        ("c", DAY, 3),
+        ("c", NEXT["day"], 2),
     ]
     assert compact(warehouse, TABLE, small_files(warehouse, TABLE))
     assert len(live_files(warehouse, TABLE)) == 3
-    assert warehouse.version(TABLE) == before + 2
+    assert warehouse.version(TABLE) == before + 1
     same_rows(*({"id": n} for n in (1, 2, 3)), *({"id": n} | NEXT for n in (4, 5)), {"id": 6, "cluster": "d"})
     assert small_files(warehouse, TABLE) == []
     warehouse.restore(TABLE, before)
@@ -80,7 +80,7 @@ def test_files_of_a_cluster_and_day_become_one(warehouse, rows, same_rows) -> No
 def test_large_files_stay(warehouse, rows, monkeypatch) -> None:
     for number in (1, 2):
         warehouse.replace_rows(TABLE, rows({"id": number}), None)
-    monkeypatch.setattr(maintenance, "SMALL_BYTES", 100)
+    monkeypatch.setattr(maintenance, "DAY_BYTES", 400)
     assert small_files(warehouse, TABLE) == []
 
 
@@ -111,8 +111,8 @@ def test_a_table_that_another_program_writes_is_left(warehouse, rows, same_rows,
     found = small_files(warehouse, TABLE)
     replace, open_table = warehouse.replace_rows, maintenance.open_table
 
-    def overtaken(place: str) -> DeltaTable:
-        table = open_table(place)
+    def overtaken(place: str, version: int) -> DeltaTable:
+        table = open_table(place, version)
         replace(TABLE, rows({"id": 3}), ALL)
         return table
 

@@ -101,7 +101,7 @@ def assert_same_since(root: Path, other: Path, first: dt.date) -> None:
     assert set(tables(str(root))) - set(LEDGERS) == set(tables(str(other))) - set(LEDGERS)
     for name in set(tables(str(root))) - set(LEDGERS):
         found = [table_at(place, name).drop(RUN, strict=False) for place in (root, other)]
-        if load_contracts()[name].is_partitioned_by_day or name == "gold.validation_result":
+        if load_contracts()[name].is_dated or name == "gold.validation_result":
             found = [rows.filter(pl.col("day").is_null() | (pl.col("day") >= first)) for rows in found]
         assert_frame_equal(*found, check_row_order=False, check_exact=True)
 

@@ -44,7 +44,7 @@ class SparkFolder(Folder):
     def spark_rows(self, name: str, rows: RowFilter) -> DataFrame:
         assert self.session is not None
         table = self.session.read.format("delta").load(self.location(name))
-        return table.where(rows.partitions_sql(self.contracts[name].is_partitioned_by_day))
+        return table.where(rows.days_sql(self.contracts[name].is_dated))
 
 
 @pytest.fixture

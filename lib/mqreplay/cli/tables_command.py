@@ -59,13 +59,13 @@ def _print_registration(warehouse: Warehouse, args: argparse.Namespace) -> None:
 
 
 def table_row(warehouse: Warehouse, contract: Contract) -> list[Any]:
-    """Return a table's row of HEAD. Days are those of partitions, else of the rows."""
+    """Return a table's row of HEAD. Days are those of the log, or of the rows if it lacks them."""
     import polars as pl
 
     files = warehouse.snapshot(contract.name).files
     first = last = None
-    if contract.is_partitioned_by_day:
-        first, last = files["day"].min(), files["day"].max()
+    if not files["first_day"].has_nulls():
+        first, last = files["first_day"].min(), files["last_day"].max()
     elif contract.has_day_column:
         days = warehouse.read(contract.name).select(pl.min("day").alias("a"), pl.max("day").alias("b")).collect()
         first, last = days.row(0)

@@ -91,7 +91,7 @@ class SparkTables:
 
         Raises InputError if Spark cannot open the table's folder.
         """
-        wanted = days.of_cluster(cluster).partitions_sql(self.warehouse.contracts[table].is_partitioned_by_day)
+        wanted = days.of_cluster(cluster).days_sql(self.warehouse.contracts[table].is_dated)
         with known_errors():
             return self.warehouse.spark_table(self.session, table).where(wanted).select(*columns)
 

@@ -51,6 +51,11 @@ class CatalogWarehouse(CatalogTables):
         self._copies = LocalCopies()
         self._copying = threading.RLock()
 
+    def layout(self, name: str) -> Contract:
+        """As Warehouse.layout: of the files in the temporary folder. Spark partitions the table's own."""
+        contract = self.contracts[name]
+        return contract.partitioned_as(("cluster", "day") if contract.is_dated else ("cluster",))
+
     def written_folder(self, name: str) -> str:
         """As Warehouse.written_folder: a temporary folder."""
         return joined(self._folder, "written", name)
@@ -96,15 +101,15 @@ class CatalogWarehouse(CatalogTables):
         files = self._copies.files(name, *self._bounds(name, rows)) if self.exists(name) else []
         if files is None:
             return None
-        mine = [file for file in files if rows is None or rows.has_partition(file.cluster, file.day)]
+        mine = [file for file in files if rows is None or rows.may_have(file.cluster, file.day, file.day)]
         return TableFiles(tuple(mine), self.contracts[name].arrow_schema)
 
     def _bounds(self, name: str, rows: RowFilter | None) -> tuple[str | None, Between | None]:
         """Return the cluster, and the first and last day, that may have such rows; None: any."""
         if rows is None:
             return None, None
-        if rows.days is None or not self.contracts[name].is_partitioned_by_day:
-            return rows.cluster, rows.between if self.contracts[name].is_partitioned_by_day else None
+        if rows.days is None or not self.contracts[name].is_dated:
+            return rows.cluster, rows.between if self.contracts[name].is_dated else None
         return rows.cluster, (min(rows.days, default=dt.date.min), max(rows.days, default=dt.date.min))
 
     def is_here(self, name: str, rows: RowFilter) -> bool:
@@ -124,9 +129,9 @@ class CatalogWarehouse(CatalogTables):
         """Copy the days from the first to the last one that may have such rows."""
         cluster, days = self._bounds(name, rows)
         folder = tempfile.mkdtemp(prefix=f"{name}-", dir=self._folder)
-        contract, schema = self.contracts[name], self.contracts[name].arrow_schema
+        schema, partitions = self.contracts[name].arrow_schema, self.layout(name).partitioned_by
         whole = None if cluster is None else RowFilter(cluster, between=days)
-        written = TableWriter(folder, schema, contract.partitioned_by).write(self._batches(name, whole, schema.names))
+        written = TableWriter(folder, schema, partitions).write(self._batches(name, whole, schema.names))
         self._copies.keep(name, Copy(cluster, days, [table_file(folder, file) for file in written]))
         here = self._here(name, rows)
         assert here is not None, "the copy was kept"
@@ -149,9 +154,9 @@ class CatalogWarehouse(CatalogTables):
 
     def commit_files(self, name: str, files: Sequence[WrittenFile], replaced: RowFilter | None) -> None:
         """As Warehouse.commit_files."""
-        by_day = self.contracts[name].is_partitioned_by_day
+        by_day = self.contracts[name].is_dated
         here = [self._table_file(name, file) for file in files]
-        if replaced is None or replaced.has_whole_partitions(by_day):
+        if replaced is None or replaced.has_whole_days(by_day):
             self._write(name, self._frame(name, here), replaced, here)
             return
         # Partitions are replaced whole: by their other rows, and the new ones.
@@ -174,7 +179,7 @@ class CatalogWarehouse(CatalogTables):
 
     def commit_frame(self, name: str, rows: DataFrame, replaced: RowFilter | None) -> None:
         """As Warehouse.commit_frame, in one commit if whole partitions are replaced."""
-        if replaced is not None and not replaced.has_whole_partitions(self.contracts[name].is_partitioned_by_day):
+        if replaced is not None and not replaced.has_whole_days(self.contracts[name].is_dated):
             self.commit_files(name, [], replaced)
             replaced = None
         self._write(name, rows, replaced)
@@ -216,7 +221,7 @@ class CatalogWarehouse(CatalogTables):
 
     def _days_with(self, name: str, rows: RowFilter, copied: TableFiles | None) -> set[dt.date | None] | None:
         """Return the days that have such rows (None: a table without days); None if there are no such rows."""
-        column = "day" if self.contracts[name].is_partitioned_by_day else "cluster"
+        column = "day" if self.contracts[name].is_dated else "cluster"
         if copied is not None:
             there = scan_files(copied.schema, copied.files).filter(rows.condition)
             found = there.select(column).unique().collect()[column].to_list()
@@ -228,7 +233,7 @@ class CatalogWarehouse(CatalogTables):
         """Return the condition of the partitions that may hold the rows."""
         from pyspark.sql import functions as F
 
-        return F.expr(rows.partitions_sql(self.contracts[name].is_partitioned_by_day))
+        return F.expr(rows.days_sql(self.contracts[name].is_dated))
 
     def spark_rows(self, name: str, rows: RowFilter | None) -> DataFrame:
         """Return the partitions of an existing table that may hold the rows."""
@@ -245,7 +250,7 @@ class CatalogWarehouse(CatalogTables):
     def _batches(self, name: str, rows: RowFilter | None, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Yield rows of the table, with these columns."""
         schema = self.contracts[name].arrow_schema
-        is_whole = rows is None or rows.has_whole_partitions(self.contracts[name].is_partitioned_by_day)
+        is_whole = rows is None or rows.has_whole_days(self.contracts[name].is_dated)
         wanted = None if rows is None or is_whole else rows.condition
         needed, names = needed_columns(schema, wanted, columns)
         select = selecting(pa.schema([schema.field(each) for each in needed]), wanted, names)

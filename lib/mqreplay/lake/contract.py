@@ -5,8 +5,8 @@ from __future__ import annotations
 import functools
 import json
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +29,7 @@ PROPERTIES = {
 }
 STATS_COLUMNS, CHANGE_DATA_FEED = "delta.dataSkippingStatsColumns", "delta.enableChangeDataFeed"
 INSTANT = "TIMESTAMP"
-BOUNDED = ("consumer_group", "topic", "broker_name")  # with instants, what readers ask for
+BOUNDED = ("day", "consumer_group", "topic", "broker_name")  # with instants, what readers ask for
 ARROW_TYPES = {
     "STRING": pa.string(),
     "BIGINT": pa.int64(),
@@ -96,7 +96,7 @@ class Contract:
 
     @property
     def partitioned_by(self) -> tuple[str, ...]:
-        """Return the partition columns in order: cluster, and day if each row has one."""
+        """Return the partition columns of a new table in order: cluster, and day in a table with many rows a day."""
         placed = [(c.partition_position, c.name) for c in self.columns if c.partition_position is not None]
         return tuple(name for _, name in sorted(placed))
 
@@ -106,9 +106,9 @@ class Contract:
         return any(column.name == "day" for column in self.columns)
 
     @property
-    def is_partitioned_by_day(self) -> bool:
-        """Return whether the table is partitioned by day."""
-        return "day" in self.partitioned_by
+    def is_dated(self) -> bool:
+        """Return whether each row has a day."""
+        return any(column.name == "day" and not column.nullable for column in self.columns)
 
     @property
     def is_judged(self) -> bool:
@@ -118,13 +118,21 @@ class Contract:
     @property
     def bounded(self) -> tuple[str, ...]:
         """Return the columns whose bounds Delta's log has of each file: readers skip files by them."""
-        return tuple(column.name for column in self.columns if column.type == INSTANT or column.name in BOUNDED)
+        named = (column for column in self.columns if column.partition_position is None)
+        return tuple(column.name for column in named if column.type == INSTANT or column.name in BOUNDED)
 
     @property
     def properties(self) -> dict[str, str]:
         """Return the properties of the Delta table."""
         stats = {STATS_COLUMNS: ",".join(self.bounded)} if self.bounded else {}
         return PROPERTIES | stats | ({CHANGE_DATA_FEED: "true"} if self.change_data_feed else {})
+
+    def partitioned_as(self, names: Sequence[str]) -> Contract:
+        """Return the contract with other partition columns: those of a table that an older version made."""
+        if tuple(names) == self.partitioned_by:
+            return self
+        positions = {name: position for position, name in enumerate(names, 1)}
+        return replace(self, columns=tuple(replace(c, partition_position=positions.get(c.name)) for c in self.columns))
 
     @functools.cached_property
     def arrow_schema(self) -> pa.Schema:

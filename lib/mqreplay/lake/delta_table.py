@@ -119,20 +119,22 @@ def allow_nulls(location: str, table: DeltaTable, names: Collection[str]) -> Non
         )
 
 
-def commit_files(location: str, table: DeltaTable, added: Sequence[WrittenFile], removed: pl.DataFrame) -> None:
+def commit_files(
+    location: str, table: DeltaTable, added: Sequence[WrittenFile], removed: pl.DataFrame, *, changes_rows: bool = True
+) -> None:
     """Add files to the table, and remove those in ``removed`` (Snapshot.files), in one commit.
 
-    Raises CommitConflict.
+    ``changes_rows``: the files have other rows; else readers of changes skip the commit. Raises CommitConflict.
     """
     check_removable(location, removed["path"])
     now = time.time_ns() // 1_000_000
     actions: list[AddAction | RemoveAction] = [
-        AddAction(f.path, f.bytes, dict(f.partition), now, True, f.stats) for f in added
+        AddAction(f.path, f.bytes, dict(f.partition), now, changes_rows, f.stats) for f in added
     ]
     partitions = table.metadata().partition_columns
     # Streams of changes read removed files: for them, the log has their sizes and partitions.
     actions += [
-        RemoveAction(row["path"], True, now, row["size_bytes"], {name: str(row[name]) for name in partitions})
+        RemoveAction(row["path"], changes_rows, now, row["size_bytes"], {name: str(row[name]) for name in partitions})
         for row in removed.iter_rows(named=True)
     ]
     rows, gone = sum(f.rows for f in added), removed["num_records"].sum()

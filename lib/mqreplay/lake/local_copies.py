@@ -33,7 +33,7 @@ class Copy:
     def replace(self, replaced: RowFilter | None, files: Sequence[TableFile]) -> None:
         """Replace the files of whole partitions, if any, by those files that belong to the copy."""
         if replaced is not None:
-            self.files = [file for file in self.files if not replaced.has_partition(file.cluster, file.day)]
+            self.files = [file for file in self.files if not replaced.may_have(file.cluster, file.day, file.day)]
         self.files += [file for file in files if self.has(file.cluster, None if file.day is None else (file.day,) * 2)]
 
 

@@ -7,60 +7,67 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from mqreplay.lake.data_checksums import check_files
-from mqreplay.lake.delta_table import COMMIT_PROPERTIES, CommitConflict, changing, open_table, table_errors
+from mqreplay.lake.delta_table import CommitConflict, changing, commit_files, open_table, table_errors
 from mqreplay.lake.files import files_of, for_each, joined
-from mqreplay.lake.row_filter import RowFilter
+from mqreplay.lake.table_files import files_in
 from mqreplay.lake.table_log import LOG
-from mqreplay.lake.table_writer import WRITER_PROPERTIES
-from mqreplay.lake.warehouse import Warehouse
+from mqreplay.lake.table_writer import WrittenFile
+from mqreplay.lake.warehouse import Warehouse, file_batches
 
-SMALL_BYTES = 32_000_000  # smaller files are compacted,
-PACKED_BYTES = 128_000_000  # into files of about this size
+# Small files become one of at most this size. Without partitions by day it holds days, and a replay of one of them
+# rewrites it.
+DAY_BYTES, CLUSTER_BYTES = 128_000_000, 16_000_000
+SMALL_PART = 4  # of that size: smaller files are small
 
 
 @dataclass(frozen=True)
 class SmallFiles:
-    """A partition with small files that become fewer: its values, and the number of small files."""
+    """Small files of a partition that become one: their paths below the table's folder."""
 
     cluster: str
-    day: str | None
-    files: int
+    day: dt.date | None
+    paths: tuple[str, ...]
+
+    @property
+    def files(self) -> int:
+        """Return the number of files."""
+        return len(self.paths)
 
 
 def small_files(warehouse: Warehouse, name: str) -> list[SmallFiles]:
-    """Return the partitions of a table with two or more small files."""
+    """Return the small files of a table that become fewer: in a partition, those of days that follow each other."""
     if not warehouse.exists(name):
         return []
     listed = warehouse.snapshot(name).files
     # delta-rs cannot remove files whose names are not ASCII (lake/delta_table.py).
     odd = listed.filter(~pl.col("path").map_elements(str.isascii, pl.Boolean)).select("cluster", "day")
-    small = listed.filter(pl.col("size_bytes") < SMALL_BYTES).join(
+    most = pl.when(pl.col("day").is_null()).then(CLUSTER_BYTES).otherwise(DAY_BYTES)
+    small = listed.filter(pl.col("size_bytes") < most // SMALL_PART).join(
         odd, on=["cluster", "day"], how="anti", nulls_equal=True
     )
-    counted = small.group_by("cluster", "day").len().filter(pl.col("len") > 1).sort("cluster", "day")
-    return [SmallFiles(cluster, None if day is None else str(day), files) for cluster, day, files in counted.rows()]
+    before = pl.col("size_bytes").cum_sum().over("cluster", "day") - pl.col("size_bytes")
+    packed = small.sort("cluster", "day", "first_day", "path").group_by(
+        "cluster", "day", before // (most - most // SMALL_PART), maintain_order=True
+    )
+    found = packed.agg("path").select("cluster", "day", "path").rows()
+    return [SmallFiles(cluster, day, tuple(paths)) for cluster, day, paths in found if len(paths) > 1]
 
 
-def compact(warehouse: Warehouse, name: str, partitions: list[SmallFiles]) -> bool:
-    """Rewrite the small files of partitions, in one commit each that changes no row for readers of changes.
+def compact(warehouse: Warehouse, name: str, packs: list[SmallFiles]) -> bool:
+    """Rewrite small files, in one commit that changes no row for readers of changes.
 
     Return False if another program committed a version meanwhile. Raises DamagedTable: a new file would hide it.
     """
-    place, files = warehouse.location(name), warehouse.snapshot(name)
-    for one in partitions:
-        days = None if one.day is None else frozenset({dt.date.fromisoformat(one.day)})
-        check_files(place, files.of(RowFilter(one.cluster, days)))
+    place, listed, writer = warehouse.location(name), warehouse.snapshot(name), warehouse.writer(name)
+    table = open_table(place, listed.version)
+    gone = listed.files.filter(pl.col("path").is_in([path for pack in packs for path in pack.paths]))
+    added: list[WrittenFile] = []
+    for pack in packs:
+        mine = pl.DataFrame({"path": pack.paths}).join(gone, "path", maintain_order="left")
+        rows = (batch for file in files_in(place, mine) for batch in file_batches(file, writer.schema))
+        added += writer.write(rows)
     try:
-        for one in partitions:
-            filters = [("cluster", "=", one.cluster)] + ([] if one.day is None else [("day", "=", one.day)])
-            with changing(place):
-                open_table(place).optimize.compact(
-                    partition_filters=filters,
-                    target_size=PACKED_BYTES,
-                    writer_properties=WRITER_PROPERTIES,
-                    commit_properties=COMMIT_PROPERTIES,
-                )
+        commit_files(place, table, added, gone, changes_rows=False)
     except CommitConflict:
         return False
     return True

@@ -43,34 +43,44 @@ class RowFilter:
     def _of_day(self, condition: pl.Expr) -> pl.Expr:
         return condition | pl.col("day").is_null() if self.undated else condition
 
-    def partitions_sql(self, by_day: bool) -> str:
-        """Return the condition, in Spark SQL, of the partitions that may hold selected rows.
+    def days_sql(self, is_dated: bool) -> str:
+        """Return the condition, in Spark SQL, of the rows of the cluster and, in a table whose rows have one, the days.
 
-        >>> RowFilter("c", frozenset({dt.date(2026, 11, 21)})).partitions_sql(by_day=True)
+        >>> RowFilter("c", frozenset({dt.date(2026, 11, 21)})).days_sql(is_dated=True)
         "cluster = 'c' AND day IN (DATE '2026-11-21')"
         """
         parts = [f"cluster = {literal(self.cluster)}"]
-        if by_day and self.days is not None:
+        if is_dated and self.days is not None:
             parts.append(f"day IN ({', '.join(_date(day) for day in sorted(self.days)) or 'NULL'})")
-        if by_day and self.between is not None:
+        if is_dated and self.between is not None:
             first, last = map(_date, self.between)
             parts.append(f"day >= {first} AND day <= {last}")
         return " AND ".join(parts)
 
-    def has_partition(self, cluster: str, day: dt.date | None) -> bool:
-        """Return whether a partition may hold selected rows. ``day`` is None in a table without partitions by day."""
+    def has_whole_days(self, is_dated: bool) -> bool:
+        """Return whether all rows of `days_sql` are selected."""
+        conditions = [self.digests, self.wanted] if is_dated else [self.digests, self.wanted, self.days, self.between]
+        return all(condition is None for condition in conditions)
+
+    def may_have(self, cluster: str, first: dt.date | None, last: dt.date | None) -> bool:
+        """Return whether a file may have selected rows, by its cluster and its first and last day; None: unknown."""
         if cluster != self.cluster:
             return False
-        if day is None:
+        if first is None or last is None:
             return True
-        return (self.days is None or day in self.days) and (
-            self.between is None or self.between[0] <= day <= self.between[1]
-        )
+        if self.between is not None and not (self.between[0] <= last and first <= self.between[1]):
+            return False
+        return self.days is None or first in self.days or any(first < day <= last for day in self.days)
 
-    def has_whole_partitions(self, by_day: bool) -> bool:
-        """Return whether partitions with selected rows have no others. ``by_day``: the table is partitioned by day."""
-        conditions = [self.digests, self.wanted] if by_day else [self.digests, self.wanted, self.days, self.between]
-        return all(condition is None for condition in conditions)
+    def has_all(self, first: dt.date | None, last: dt.date | None) -> bool:
+        """Return whether all rows of a file of the cluster are selected, by its first and last day; None: unknown."""
+        if not self.has_whole_days(is_dated=True):
+            return False
+        if first is None or last is None:
+            return self.days is None and self.between is None
+        if self.between is not None and not (self.between[0] <= first and last <= self.between[1]):
+            return False
+        return self.days is None or (first == last and first in self.days)
 
 
 @dataclass(frozen=True)

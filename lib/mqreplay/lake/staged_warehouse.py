@@ -11,19 +11,9 @@ import polars as pl
 
 from mqreplay.lake.journal import Journal
 from mqreplay.lake.row_filter import RowFilter
-from mqreplay.lake.table_files import Snapshot
-from mqreplay.lake.table_writer import WrittenFile
+from mqreplay.lake.table_files import FILE_SCHEMA, Snapshot
+from mqreplay.lake.table_writer import WrittenFile, days_of
 from mqreplay.lake.warehouse import Warehouse, table_file
-
-FILE_SCHEMA = pl.Schema(
-    {
-        "path": pl.String(),
-        "size_bytes": pl.Int64(),
-        "num_records": pl.Int64(),
-        "cluster": pl.String(),
-        "day": pl.Date(),
-    }
-)
 
 EMPTY_SNAPSHOT = Snapshot(-1, FILE_SCHEMA.to_frame(), ())
 
@@ -114,9 +104,9 @@ def by_table(tasks: Iterable[Mapping[str, Staged]]) -> dict[str, Staged]:
 def _after(before: Snapshot, staged: Staged, folder: str) -> Snapshot:
     kept = before.files.filter(~pl.col("path").is_in(staged.removed)).cast(FILE_SCHEMA)
     added = pl.DataFrame([_listed(folder, file) for file in staged.added], FILE_SCHEMA, orient="row")
-    return Snapshot(before.version, pl.concat([kept, added]).sort("path"), before.fields)
+    return Snapshot(before.version, pl.concat([kept, added]).sort("path"), before.fields, before.partitioned_by)
 
 
 def _listed(folder: str, file: WrittenFile) -> tuple[Any, ...]:
     _, cluster, day, rows = table_file(folder, file)
-    return file.path, file.bytes, rows, cluster, day
+    return file.path, file.bytes, rows, cluster, day, *days_of(file)

@@ -67,38 +67,50 @@ class TableFiles:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """One version of a table: its files, and its columns as Delta's schema.
+    """One version of a table: its files, its columns as Delta's schema, and those by which it is partitioned.
 
-    ``files`` has path (below the table's folder), size_bytes, num_records, cluster and day (null: not by day).
+    ``files`` has the columns FILE_SCHEMA: the path is below the table's folder, ``day`` is null in a table that is not
+    partitioned by day, ``first_day`` and ``last_day`` are null if the log has no bounds of all rows' days.
     """
 
     version: int
     files: pl.DataFrame
     fields: tuple[dict[str, Any], ...]
+    partitioned_by: tuple[str, ...] = ()
 
     @cached_property
     def digest(self) -> str:
         """Return a digest of the files and the columns, without what a library may write in another way."""
         columns = [(field["name"], json.dumps(field["type"], sort_keys=True)) for field in self.fields]
-        return hashlib.sha256(f"{columns}\n{self.files.write_csv()}".encode()).hexdigest()[:32]
+        listed = self.files.drop(DAYS)  # as tables were noted before the log had bounds of days
+        return hashlib.sha256(f"{columns}\n{listed.write_csv()}".encode()).hexdigest()[:32]
 
     @cached_property
-    def partitions(self) -> list[tuple[str, dt.date | None]]:
-        """Return the cluster and the day of each partition that has files."""
-        return self.files.select("cluster", "day").unique().rows()
+    def spans(self) -> pl.DataFrame:
+        """Return the cluster and the days of files, each once."""
+        return self.files.select("cluster", *DAYS).unique()
 
     def of(self, rows: RowFilter | None) -> pl.DataFrame:
-        """Return the files of the partitions that may hold these rows; all files for None."""
+        """Return the files that may hold these rows; all files for None."""
         if rows is None:
             return self.files
-        held = [(cluster, day) for cluster, day in self.partitions if rows.has_partition(cluster, day)]
-        if len(held) == len(self.partitions):
+        held = self.spans.filter([rows.may_have(*span) for span in self.spans.iter_rows()])
+        if len(held) == len(self.spans):
             return self.files
-        wanted = pl.DataFrame(held, PARTITION, orient="row")
-        return self.files.join(wanted, on=["cluster", "day"], how="semi", nulls_equal=True, maintain_order="left")
+        return self.files.join(held, on=held.columns, how="semi", nulls_equal=True, maintain_order="left")
 
 
-PARTITION = {"cluster": pl.String(), "day": pl.Date()}
+DAYS = ("first_day", "last_day")
+FILE_SCHEMA = pl.Schema(
+    {
+        "path": pl.String(),
+        "size_bytes": pl.Int64(),
+        "num_records": pl.Int64(),
+        "cluster": pl.String(),
+        "day": pl.Date(),
+        **dict.fromkeys(DAYS, pl.Date()),
+    }
+)
 
 
 def snapshot(location: str, version: int | None = None) -> Snapshot:
@@ -116,7 +128,8 @@ def read_snapshot(location: str, version: int | None = None) -> Snapshot:
     """Read a version of the table anew; the last one by default. Raises ContractError for an older layout."""
     table = open_table(location, version)
     _check_whole_files(table, location)
-    if not table.metadata().partition_columns:
+    partitioned_by = tuple(table.metadata().partition_columns)
+    if not partitioned_by:
         raise ContractError(
             f"{location} was made by mqreplay 0.1, whose tables have no partitions; make the tables again: "
             "mqreplay nightly RECORDING... --warehouse NEW"
@@ -129,8 +142,16 @@ def read_snapshot(location: str, version: int | None = None) -> Snapshot:
         "num_records",
         pl.col("partition.cluster").cast(pl.String).alias("cluster"),
         day.cast(pl.Date).alias("day"),
+        *(_bound(listed, day, of).cast(pl.Date).alias(name) for name, of in zip(DAYS, ("min", "max"), strict=True)),
     ).sort("path")
-    return Snapshot(table.version(), files, tuple(json.loads(table.schema().to_json())["fields"]))
+    return Snapshot(table.version(), files, tuple(json.loads(table.schema().to_json())["fields"]), partitioned_by)
+
+
+def _bound(listed: pl.DataFrame, day: pl.Expr, of: str) -> pl.Expr:
+    """Return the first or last day of each file, from its partition or the log's bounds; null if a row may lack one."""
+    if f"{of}.day" not in listed.columns:
+        return day
+    return pl.when(pl.col("null_count.day") == 0).then(f"{of}.day")
 
 
 def _check_whole_files(table: DeltaTable, location: str) -> None:

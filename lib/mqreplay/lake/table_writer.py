@@ -23,7 +23,6 @@ import polars as pl
 import polars.selectors as cs
 import pyarrow as pa
 import pyarrow.parquet as pq
-from deltalake import WriterProperties
 
 from mqreplay.lake.buckets import COLUMN as BUCKET
 from mqreplay.lake.buckets import Key, buckets, columns_of
@@ -31,7 +30,6 @@ from mqreplay.lake.data_checksums import checksum_of
 from mqreplay.lake.files import files_of, is_remote, joined
 from mqreplay.words.errors import ContractError, InputError
 
-WRITER_PROPERTIES = WriterProperties(compression="ZSTD")  # of files that delta-rs writes
 GROUP_ROWS = 100_000  # rows of a row group; about as many are in memory
 SORTED_ROWS, SORTED_BYTES = 400_000, 128_000_000  # sorted by bucket together, and written as
 SORTED_GROUPS = 16  # row groups, so that a task reads only those of its buckets;
@@ -41,6 +39,7 @@ GROUP_BYTES = 64_000_000  # of a row group in memory: 100,000 usual rows have 25
 NAME_BYTES = 255  # of a folder in most file systems
 # Instants that readers of Delta's log can parse: of the years 1 to 9999, in microseconds since 1970.
 LEAST_US, MOST_US = -62_135_596_800_000_000, 253_402_300_799_999_000
+EPOCH = dt.date(1970, 1, 1)
 HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"  # null for readers of a partition's folder
 
 Partition = tuple[tuple[str, str], ...]  # names and values of the partition's columns
@@ -158,8 +157,8 @@ def partition_folder(partition: Partition) -> str:
 def file_stats(file: pq.FileMetaData, bounded: Iterable[str]) -> str:
     """Return the statistics of a Parquet file for Delta's log: its rows; bounds and nulls of the columns ``bounded``.
 
-    Instants are rounded outwards to milliseconds, as Delta has them. A column with values that have no bounds in the
-    file (long texts) has none in the log.
+    Instants are rounded outwards to milliseconds, as Delta has them; days are exact. A column with values that have no
+    bounds in the file (long texts) has none in the log.
     """
     leaves = {file.schema.column(number).path: number for number in range(len(file.schema))}
     groups = [file.row_group(number) for number in range(file.num_row_groups)]
@@ -173,12 +172,25 @@ def file_stats(file: pq.FileMetaData, bounded: Iterable[str]) -> str:
         if not filled or not all(each.has_min_max for each in filled):
             continue
         first, last = min(each.min_raw for each in filled), max(each.max_raw for each in filled)
-        if isinstance(first, int):
+        if filled[0].logical_type.type == "DATE":
+            least[name], most[name] = (str(EPOCH + dt.timedelta(days=day)) for day in (first, last))
+        elif isinstance(first, int):
             if first >= LEAST_US and last <= MOST_US:
                 least[name], most[name] = _instant(first // 1000), _instant(-(-last // 1000))
         else:
             least[name], most[name] = first.decode(), last.decode()
     return json.dumps({"numRecords": file.num_rows, "minValues": least, "maxValues": most, "nullCount": nulls})
+
+
+def days_of(file: WrittenFile) -> tuple[dt.date | None, dt.date | None]:
+    """Return the first and last day of a file's rows; None if a row may lack one."""
+    if (day := dict(file.partition).get("day")) is not None:
+        return (dt.date.fromisoformat(day),) * 2
+    stats = json.loads(file.stats)
+    if stats["nullCount"].get("day") != 0:
+        return None, None
+    first, last = (dt.date.fromisoformat(stats[of]["day"]) for of in ("minValues", "maxValues"))
+    return first, last
 
 
 def _instant(ms: int) -> str:

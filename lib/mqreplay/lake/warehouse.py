@@ -34,7 +34,7 @@ from mqreplay.lake.ipc_blobs import filtered
 from mqreplay.lake.lease import require_lease
 from mqreplay.lake.row_filter import RowFilter
 from mqreplay.lake.storage import spark_location
-from mqreplay.lake.table_files import TableFile, TableFiles, files_in, opened, scan_files
+from mqreplay.lake.table_files import DAYS, TableFile, TableFiles, files_in, opened, scan_files
 from mqreplay.lake.table_log import last_commit, log_changed, remove_table, remove_torn_log_files
 from mqreplay.lake.table_writer import TableWriter, WrittenFile, as_table, repeating
 from mqreplay.words.errors import ContractError
@@ -62,6 +62,11 @@ class Warehouse(CheckedTables):
         root = root.rstrip("/") if is_remote(root) else str(Path(root).resolve())
         super().__init__(root, contracts if contracts is not None else load_contracts())
 
+    def layout(self, name: str) -> Contract:
+        """Return the contract of a table, partitioned as the table is: one of an older version stays as it was made."""
+        found = self.snapshot(name).partitioned_by if self.exists(name) else ()
+        return self.contracts[name].partitioned_as(found or self.contracts[name].partitioned_by)
+
     def written_folder(self, name: str) -> str:
         """Return the folder of files with rows of the table that are not committed."""
         return self.location(name)
@@ -86,18 +91,18 @@ class Warehouse(CheckedTables):
     def read(self, name: str, rows: RowFilter | None = None) -> pl.LazyFrame:
         """Return rows of the table in the contract's column order; none if it does not exist.
 
-        Files of other partitions are not read.
+        Files that cannot hold any of them are not read.
         """
         schema = self.contracts[name].arrow_schema
         found = scan_files(schema, self.listed_files(name, rows))
         return found if rows is None else found.filter(rows.condition)
 
     def files(self, name: str, rows: RowFilter) -> TableFiles:
-        """Return the files of the partitions that may hold these rows."""
+        """Return the files that may hold these rows."""
         return TableFiles(tuple(self.listed_files(name, rows)), self.contracts[name].arrow_schema)
 
     def known_rows(self, name: str, rows: RowFilter) -> int | None:
-        """Return the number of rows in the partitions that may hold these rows; None if only a read would tell."""
+        """Return the number of rows in the files that may hold these rows; None if only a read would tell."""
         return self.files(name, rows).rows
 
     def is_here(self, name: str, rows: RowFilter) -> bool:
@@ -109,16 +114,19 @@ class Warehouse(CheckedTables):
         raise NotImplementedError
 
     def listed_files(self, name: str, rows: RowFilter | None = None) -> list[TableFile]:
-        """Return the files of the partitions that may hold these rows; of all without ``rows``."""
+        """Return the files that may hold these rows; of all without ``rows``."""
         return files_in(self.location(name), self.snapshot(name).of(rows)) if self.exists(name) else []
 
     def day_counts(self, name: str, cluster: str) -> dict[dt.date, int]:
-        """Return the number of rows on each day of a cluster, of a table that is partitioned by day."""
+        """Return the number of rows on each day of a cluster, of a table whose rows have one."""
         if not self.exists(name):
             return {}
-        listed = self.snapshot(name).of(RowFilter(cluster))  # the log has the counts: no file is read
-        assert not listed["day"].has_nulls(), f"{name} is not partitioned by day"
-        return dict(listed.group_by("day").agg(pl.col("num_records").sum()).sort("day").rows())
+        listed = self.snapshot(name).of(RowFilter(cluster))
+        is_of_one = (pl.col("first_day") == pl.col("last_day")).fill_null(False)
+        known = listed.filter(is_of_one).select(day="first_day", rows="num_records")  # no file is read
+        others = scan_files(self.contracts[name].arrow_schema, files_in(self.location(name), listed.filter(~is_of_one)))
+        counted = others.group_by("day").agg(rows=pl.len().cast(pl.Int64)).collect()
+        return dict(pl.concat([known, counted]).group_by("day").agg(pl.sum("rows")).sort("day").rows())
 
     def spark_table(self, session: SparkSession, name: str) -> DataFrame:
         """Return the table as a DataFrame; without rows if it does not exist."""
@@ -136,7 +144,7 @@ class Warehouse(CheckedTables):
         Files that are not committed are removed by mqreplay maintain. ``same`` are columns of one value; ``day_of`` is
         the instant whose date is the row's day. Rows have all other columns.
         """
-        contract, schema = self.contracts[name], self.contracts[name].arrow_schema
+        contract, schema = self.layout(name), self.contracts[name].arrow_schema
         return TableWriter(
             self.written_folder(name),
             schema,
@@ -206,16 +214,16 @@ class Warehouse(CheckedTables):
         raise ContractError(f"table {name} in {self.root} is constantly written by other programs; run it again later")
 
     def commit_frame(self, name: str, rows: DataFrame, replaced: RowFilter | None) -> None:
-        """Replace the rows ``replaced``, if any, by those of a DataFrame; whole partitions in one commit.
+        """Replace the rows ``replaced``, if any, by those of a DataFrame; whole days in one commit.
 
         The DataFrame has the columns of the table, and does not depend on its rows. The table is created if it does not
         exist.
         """
-        by_day = self.contracts[name].is_partitioned_by_day
+        is_dated = self.contracts[name].is_dated
         writer = rows.write.format("delta").option("userMetadata", COMMITTED_BY)
-        if replaced is not None and replaced.has_whole_partitions(by_day) and self.exists(name):
+        if replaced is not None and replaced.has_whole_days(is_dated) and self.exists(name):
             self._current(name)
-            writer = writer.mode("overwrite").option("replaceWhere", replaced.partitions_sql(by_day))
+            writer = writer.mode("overwrite").option("replaceWhere", replaced.days_sql(is_dated))
         else:
             self.commit_files(name, [], replaced)
             writer = writer.mode("append")
@@ -237,7 +245,8 @@ class Warehouse(CheckedTables):
             allow_nulls(place, table, names)
             table = open_table(place)
         has = table.metadata().configuration
-        if unset := {key: value for key, value in contract.properties.items() if key not in has}:
+        properties = contract.partitioned_as(before.partitioned_by).properties
+        if unset := {key: value for key, value in properties.items() if key not in has}:
             set_properties(place, table, unset)
             table = open_table(place)
         return table
@@ -267,15 +276,15 @@ class Warehouse(CheckedTables):
 
     def _replaced(self, name: str, replaced: RowFilter | None) -> tuple[pl.DataFrame, list[WrittenFile]]:
         """Return the files with rows to replace (Snapshot.files), and new files with their other rows."""
-        contract, listed = self.contracts[name], self.snapshot(name)
+        listed = self.snapshot(name)
         if replaced is None:
             return listed.files.clear(), []
         mine = listed.of(replaced)
-        if replaced.has_whole_partitions(contract.is_partitioned_by_day):
-            return mine, []
-        others = [self._rewritten(name, file, replaced.condition) for file in files_in(self.location(name), mine)]
-        gone = mine.filter(pl.Series([each is not None for each in others], dtype=pl.Boolean))
-        return gone, [file for each in others if each is not None for file in each]
+        is_whole = pl.Series([replaced.has_all(*days) for days in mine.select(DAYS).iter_rows()], dtype=pl.Boolean)
+        parts = mine.filter(~is_whole)
+        others = [self._rewritten(name, file, replaced.condition) for file in files_in(self.location(name), parts)]
+        gone = parts.filter(pl.Series([each is not None for each in others], dtype=pl.Boolean))
+        return mine.filter(is_whole).vstack(gone), [file for each in others if each is not None for file in each]
 
     def _rewritten(self, name: str, file: TableFile, gone: pl.Expr) -> list[WrittenFile] | None:
         """Rewrite a file without the rows for which ``gone`` is true; None if it has none of them."""

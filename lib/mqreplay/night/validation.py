@@ -107,7 +107,7 @@ class Validation:
         return Scope(run_id, day, names, goes_on)
 
     def _names(self, *, dated: bool) -> tuple[str, ...]:
-        return tuple(c.name for c in self.warehouse.contracts.values() if c.is_partitioned_by_day == dated)
+        return tuple(c.name for c in self.warehouse.contracts.values() if c.is_dated == dated)
 
 
 def _digest(text: str) -> str:

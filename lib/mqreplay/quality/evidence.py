@@ -124,7 +124,7 @@ def silver_rows(tables: Tables, but: Collection[dt.date]) -> dict[str, int]:
     none = ", ".join(["NULL", *(f"DATE {literal(str(day))}" for day in but)])
     counts = {}
     for name in KINDS_OF_TABLE:
-        if name not in tables.contracts or not tables.contracts[name].is_partitioned_by_day:
+        if name not in tables.contracts or not tables.contracts[name].is_dated:
             continue
         if name in COUNTED_BY_RECORD:
             rows = tables.rows(name, ["record_id"])

@@ -114,7 +114,7 @@ class SparkRules:
 
 
 def _days(contract: Contract, scope: Scope) -> Days:
-    return Days(scope.day, scope.day) if contract.is_partitioned_by_day else EVERY
+    return Days(scope.day, scope.day) if contract.is_dated else EVERY
 
 
 def _size(tables: Tables, contract: Contract, scope: Scope) -> int:

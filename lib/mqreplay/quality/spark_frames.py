@@ -52,7 +52,7 @@ class SparkFrames:
     def _judged(self, contract: Contract, scope: Scope) -> DataFrame:
         """Return the rows of a scope, and of the start of its chains, with the columns that tell valid rows."""
         needed = columns_needed(contract)
-        days = Days(scope.day, scope.day) if contract.is_partitioned_by_day else Days()
+        days = Days(scope.day, scope.day) if contract.is_dated else Days()
         rows = self._rows(contract.name, days).select(*needed)
         if scope.day is not None and scope.goes_on and is_chained(contract):
             rows = rows.unionByName(self._before_in_chain(needed, scope.day))

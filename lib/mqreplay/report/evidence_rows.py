@@ -162,7 +162,7 @@ class _Table:
     def _days(self, keys: Sequence[_Key]) -> tuple[dt.date, dt.date] | None:
         """Return the days that may have the rows; None for all. A gold row has the day that was replayed."""
         begin, end = min(key.begin for key in keys), max(key.end for key in keys)
-        if begin == FIRST or end == LAST or not self._contract.is_partitioned_by_day:
+        if begin == FIRST or end == LAST or not self._contract.is_dated:
             return None
         if self._unique:
             return _shifted(begin, -ONE_DAY, FIRST).date(), _shifted(end, ONE_DAY, LAST).date()
