@@ -4,7 +4,8 @@
 each number. It holds so many earlier nights of all clusters: the rows of one night in all tables, at earlier instants,
 one commit for each cluster and night, as nights arrive. Then it runs `mqreplay nightly` with the recordings of the
 next night there, on one process, and prints user CPU seconds and megabytes read, by phase, a column for each warehouse.
-Bytes that polars maps into memory are not counted. --recording is the night of each cluster; without it, 30 s of the
+Bytes that polars maps into memory are not counted. Below are the files of the tables, before and after `maintain`, and
+those that a read of all rows of the last day opens. --recording is the night of each cluster; without it, 30 s of the
 sample.
 """
 
@@ -26,7 +27,9 @@ from typing import Any
 from kept import Copied
 
 from mqreplay.ingest.offset_checkpoint import OffsetCheckpoint
+from mqreplay.lake.row_filter import RowFilter
 from mqreplay.lake.warehouse import Warehouse
+from mqreplay.night.maintain import maintain
 from mqreplay.night.nightly import COMMANDS, run
 from mqreplay.night.nightly_run import NightlyRun
 from mqreplay.night.steps import Span, Steps, digests, spans
@@ -36,6 +39,7 @@ from mqreplay.settings import LocalSettings, Settings, load_settings
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
 PHASES = ("ingest", "replay", "validate", "report", "remember", "overview")
+FILES = ("files", "of the last day", "after maintain", "of the last day, after maintain")
 FROM_MS, TO_MS = 1795229270000, 1795229300000
 STEP = "bronze.step"
 
@@ -56,12 +60,16 @@ def main() -> None:
     make_recordings(given.out, given.clusters, given.recording)
     source = given.out / "kept-0"
     runs = {0: measured(given.out, source)}
+    files = {0: counted(source)}
     for nights in sorted({*map(int, given.nights.split(","))} - {0}):
         print(f"keeping {nights} nights", file=sys.stderr)
         warehouse = given.out / f"kept-{nights}"
         fill(source, warehouse, nights)
         runs[nights] = measured(given.out, warehouse)
+        files[nights] = counted(warehouse)
     print("\n".join(table(runs)))
+    for name, numbers in zip(FILES, zip(*files.values(), strict=True), strict=True):
+        print(f"| {name} |" + "".join(f" {number:,} |" for number in numbers))
 
 
 def make_recordings(out: Path, clusters: int, recording: Path | None) -> None:
@@ -121,6 +129,23 @@ def measured(out: Path, warehouse: Path) -> dict[str, list[float]]:
     if done.returncode:
         raise SystemExit(done.stderr[-2000:])
     found: dict[str, list[float]] = json.loads(done.stdout)
+    return found
+
+
+def counted(place: Path) -> list[int]:
+    """Return the numbers of FILES; the warehouse itself stays as it is."""
+    found = []
+    for _ in range(2):
+        warehouse = Warehouse(str(place))
+        there = [contract for name, contract in warehouse.contracts.items() if warehouse.exists(name)]
+        (cluster, *_) = warehouse.read(STEP).select("cluster").unique().collect()["cluster"].sort()
+        last = max(warehouse.day_counts("silver.pull", cluster))
+        asked = RowFilter(cluster, frozenset({last}))
+        found.append(sum(len(warehouse.snapshot(each.name).files) for each in there))
+        found.append(sum(len(warehouse.snapshot(each.name).of(asked)) for each in there if each.is_dated))
+        if len(found) == 2:
+            place = Path(shutil.copytree(place, place.with_name(f"{place.name}-maintained")))
+            maintain(str(place), load_settings(), lambda text: None, engine="local")
     return found
 
 
