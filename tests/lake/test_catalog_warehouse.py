@@ -29,9 +29,10 @@ ALL = RowFilter(CLUSTER)
 
 
 @pytest.fixture
-def named(spark, tmp_path: Path, contracts: Mapping[str, Contract]) -> Iterator[CatalogWarehouse]:
-    """An empty warehouse with names."""
-    yield CatalogWarehouse(spark, str(tmp_path / "it's a w"), CatalogNames("spark_catalog", "by_"), contracts)
+def named(request, spark, tmp_path: Path, contracts: Mapping[str, Contract]) -> Iterator[CatalogWarehouse]:
+    """An empty warehouse with names, by contracts with these partitions if a test gives them."""
+    given = {TABLE: contracts[TABLE].partitioned_as(getattr(request, "param", contracts[TABLE].partitioned_by))}
+    yield CatalogWarehouse(spark, str(tmp_path / "it's a w"), CatalogNames("spark_catalog", "by_"), given)
     spark.sql("DROP DATABASE IF EXISTS by_silver CASCADE")
 
 
@@ -82,6 +83,7 @@ def test_rows_of_every_type_are_those_of_a_warehouse_by_path(named: CatalogWareh
 
 
 @pytest.mark.long
+@pytest.mark.parametrize("named", [("cluster", "day"), ("cluster",)], indirect=True)
 def test_days_are_replaced_in_one_commit(named: CatalogWarehouse, rows) -> None:
     named.replace_rows(TABLE, rows({"id": 1}, {"id": 2, "day": SECOND}, {"id": 3, "cluster": "z"}), None)
     before = named.version(TABLE)
@@ -93,6 +95,7 @@ def test_days_are_replaced_in_one_commit(named: CatalogWarehouse, rows) -> None:
 
 
 @pytest.mark.long
+@pytest.mark.parametrize("named", [("cluster", "day"), ("cluster",)], indirect=True)
 def test_rows_are_replaced_with_the_other_rows_of_their_partitions(named: CatalogWarehouse, rows) -> None:
     named.replace_rows(TABLE, rows({"id": 1}, {"id": 2}, {"id": 3, "day": SECOND}, {"id": 4, "cluster": "z"}), None)
     before = named.version(TABLE)

@@ -313,3 +313,17 @@ def test_rows_that_spark_marked_as_gone_are_never_read(spark, warehouse, rows, s
     same_rows({"id": 2})
     warehouse.replace_rows(TABLE, rows({"id": 3}), None)
     assert ids_of_spark(spark, warehouse) == [2, 3]
+
+
+def test_spark_replaces_a_day_of_a_table_by_cluster_alone(spark, tmp_path, contracts, rows) -> None:
+    contract = contracts[TABLE].partitioned_as(("cluster",))
+    warehouse, days = Warehouse(str(tmp_path / "by-cluster"), {TABLE: contract}), [dt.date(2026, 1, n) for n in (2, 3)]
+    for number, day in enumerate(days, 1):
+        warehouse.replace_rows(TABLE, rows({"id": number, "day": day}), None)
+    before = warehouse.version(TABLE)
+    new = spark.createDataFrame(rows({"id": 3, "day": days[0]}), contract.ddl())
+    warehouse.commit_frame(TABLE, new, RowFilter("c", frozenset({days[0]})))
+    assert warehouse.version(TABLE) == before + 1
+    spark.sql(f"INSERT INTO {table_of(warehouse)} (cluster, id, day) VALUES ('c', 4, DATE'2026-01-04')")
+    listed = [len(warehouse.listed_files(TABLE, RowFilter("c", frozenset({day})))) for day in days]
+    assert (listed, ids(warehouse), ids_of_spark(spark, warehouse)) == ([1, 1], [2, 3, 4], [2, 3, 4])

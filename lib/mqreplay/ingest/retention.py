@@ -29,8 +29,9 @@ from mqreplay.ingest.recorded_files import is_of
 from mqreplay.ingest.recording import RECORDER_KINDS
 from mqreplay.lake.result_cache import RETENTION, first_days
 from mqreplay.lake.row_filter import RowFilter
+from mqreplay.lake.table_files import BATCH_ROWS
 from mqreplay.lake.table_writer import as_table
-from mqreplay.lake.warehouse import BATCH_ROWS, Warehouse
+from mqreplay.lake.warehouse import Warehouse
 from mqreplay.words.time_span import ONE_DAY
 
 SNAPSHOT = "silver.snapshot"

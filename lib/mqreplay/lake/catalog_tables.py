@@ -95,8 +95,8 @@ class CatalogTables(Warehouse):
             if f"{CHECK}{check}".lower() not in has:
                 self.sql(name, f"ALTER TABLE {table} ADD CONSTRAINT {check} CHECK ({condition})")
         if any(key.lower() not in has for key in contract.properties):
-            made = contract.partitioned_as(self.sql(name, f"DESCRIBE DETAIL {table}").collect()[0].partitionColumns)
-            unset = {key: value for key, value in made.properties.items() if key.lower() not in has}
+            layout = contract.partitioned_as(self.sql(name, f"DESCRIBE DETAIL {table}").collect()[0].partitionColumns)
+            unset = {key: value for key, value in layout.properties.items() if key.lower() not in has}
             self.sql(name, f"ALTER TABLE {table} SET TBLPROPERTIES ({_listed(unset)})")
         self._committed(name)
         self._complete.add(name)

@@ -28,9 +28,9 @@ from mqreplay.lake.local_copies import Between, Copy, LocalCopies, remove_files
 from mqreplay.lake.registration import CatalogNames
 from mqreplay.lake.row_filter import RowFilter
 from mqreplay.lake.scratch import scratch
-from mqreplay.lake.table_files import TableFile, TableFiles, polars_schema, scan_files
+from mqreplay.lake.table_files import TableFile, TableFiles, file_batches, polars_schema, scan_files
 from mqreplay.lake.table_writer import TableWriter, WrittenFile
-from mqreplay.lake.warehouse import file_batches, table_file
+from mqreplay.lake.warehouse import table_file
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession

@@ -9,10 +9,10 @@ import polars as pl
 
 from mqreplay.lake.delta_table import CommitConflict, changing, commit_files, open_table, table_errors
 from mqreplay.lake.files import files_of, for_each, joined
-from mqreplay.lake.table_files import files_in
+from mqreplay.lake.table_files import file_batches, files_in
 from mqreplay.lake.table_log import LOG
 from mqreplay.lake.table_writer import WrittenFile
-from mqreplay.lake.warehouse import Warehouse, file_batches
+from mqreplay.lake.warehouse import Warehouse
 
 # Small files become one of at most this size. Without partitions by day it holds days, and a replay of one of them
 # rewrites it.
@@ -49,8 +49,8 @@ def small_files(warehouse: Warehouse, name: str) -> list[SmallFiles]:
     packed = small.sort("cluster", "day", "first_day", "path").group_by(
         "cluster", "day", before // (most - most // SMALL_PART), maintain_order=True
     )
-    found = packed.agg("path").select("cluster", "day", "path").rows()
-    return [SmallFiles(cluster, day, tuple(paths)) for cluster, day, paths in found if len(paths) > 1]
+    packs = packed.agg("path").select("cluster", "day", "path").rows()
+    return [SmallFiles(cluster, day, tuple(paths)) for cluster, day, paths in packs if len(paths) > 1]
 
 
 def compact(warehouse: Warehouse, name: str, packs: list[SmallFiles]) -> bool:

@@ -22,6 +22,7 @@ from mqreplay.lake.buckets import Key, buckets, columns_of
 from mqreplay.lake.data_checksums import check_files
 from mqreplay.lake.delta_table import open_table
 from mqreplay.lake.files import files_of, is_remote, joined
+from mqreplay.lake.ipc_blobs import filtered
 from mqreplay.lake.row_filter import RowFilter
 from mqreplay.lake.scratch import copied
 from mqreplay.lake.storage import storage_options
@@ -30,6 +31,7 @@ from mqreplay.lake.table_log import last_commit
 from mqreplay.machine.local_files import scheme_of
 from mqreplay.words.errors import ContractError
 
+BATCH_ROWS = 50_000  # rows in memory of a file that is rewritten
 STRUCTS_MAY_DIFFER = pl.ScanCastOptions(missing_struct_fields="insert", extra_struct_fields="ignore")
 
 
@@ -82,13 +84,13 @@ class Snapshot:
     def digest(self) -> str:
         """Return a digest of the files and the columns, without what a library may write in another way."""
         columns = [(field["name"], json.dumps(field["type"], sort_keys=True)) for field in self.fields]
-        listed = self.files.drop(DAYS)  # as tables were noted before the log had bounds of days
+        listed = self.files.drop(DAY_BOUNDS)  # as tables were noted before the log had bounds of days
         return hashlib.sha256(f"{columns}\n{listed.write_csv()}".encode()).hexdigest()[:32]
 
     @cached_property
     def spans(self) -> pl.DataFrame:
         """Return the cluster and the days of files, each once."""
-        return self.files.select("cluster", *DAYS).unique()
+        return self.files.select("cluster", *DAY_BOUNDS).unique()
 
     def of(self, rows: RowFilter | None) -> pl.DataFrame:
         """Return the files that may hold these rows; all files for None."""
@@ -100,7 +102,7 @@ class Snapshot:
         return self.files.join(held, on=held.columns, how="semi", nulls_equal=True, maintain_order="left")
 
 
-DAYS = ("first_day", "last_day")
+DAY_BOUNDS = ("first_day", "last_day")
 FILE_SCHEMA = pl.Schema(
     {
         "path": pl.String(),
@@ -108,7 +110,7 @@ FILE_SCHEMA = pl.Schema(
         "num_records": pl.Int64(),
         "cluster": pl.String(),
         "day": pl.Date(),
-        **dict.fromkeys(DAYS, pl.Date()),
+        **dict.fromkeys(DAY_BOUNDS, pl.Date()),
     }
 )
 
@@ -142,7 +144,8 @@ def read_snapshot(location: str, version: int | None = None) -> Snapshot:
         "num_records",
         pl.col("partition.cluster").cast(pl.String).alias("cluster"),
         day.cast(pl.Date).alias("day"),
-        *(_bound(listed, day, of).cast(pl.Date).alias(name) for name, of in zip(DAYS, ("min", "max"), strict=True)),
+        _bound(listed, day, "min").cast(pl.Date).alias("first_day"),
+        _bound(listed, day, "max").cast(pl.Date).alias("last_day"),
     ).sort("path")
     return Snapshot(table.version(), files, tuple(json.loads(table.schema().to_json())["fields"]), partitioned_by)
 
@@ -271,6 +274,22 @@ def _scan_partition(wanted: pl.Schema, cluster: str, day: dt.date | None, paths:
         hive_partitioning=False,
     )
     return rows.with_columns(**values).select(wanted.names())
+
+
+def file_batches(file: TableFile, schema: pa.Schema, wanted: pl.Expr | None = None) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a file that are wanted, or all, in batches with the table's columns."""
+    values = {"cluster": file.cluster} | ({} if file.day is None else {"day": file.day})
+    with opened(file.path) as stream, pq.ParquetFile(stream) as parquet:
+        there = [name for name in schema.names if name in parquet.schema_arrow.names and name not in values]
+        for batch in parquet.iter_batches(BATCH_ROWS, columns=there):
+            beside = {
+                f.name: pa.repeat(pa.scalar(values.get(f.name), f.type), batch.num_rows)
+                for f in schema
+                if f.name not in there
+            }
+            columns = [beside[f.name] if f.name in beside else batch.column(f.name).cast(f.type) for f in schema]
+            whole = pa.RecordBatch.from_arrays(columns, schema=schema)
+            yield whole if wanted is None else filtered(whole, wanted)
 
 
 def readable(path: str) -> str:

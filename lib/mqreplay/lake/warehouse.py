@@ -5,13 +5,12 @@ from __future__ import annotations
 import datetime as dt
 import hashlib
 import json
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 import pyarrow as pa
-import pyarrow.parquet as pq
 from deltalake import DeltaTable
 
 from mqreplay import __version__
@@ -30,11 +29,18 @@ from mqreplay.lake.delta_table import (
     set_properties,
 )
 from mqreplay.lake.files import for_each, is_remote, joined
-from mqreplay.lake.ipc_blobs import filtered
 from mqreplay.lake.lease import require_lease
 from mqreplay.lake.row_filter import RowFilter
 from mqreplay.lake.storage import spark_location
-from mqreplay.lake.table_files import DAYS, TableFile, TableFiles, files_in, opened, scan_files
+from mqreplay.lake.table_files import (
+    BATCH_ROWS,
+    DAY_BOUNDS,
+    TableFile,
+    TableFiles,
+    file_batches,
+    files_in,
+    scan_files,
+)
 from mqreplay.lake.table_log import last_commit, log_changed, remove_table, remove_torn_log_files
 from mqreplay.lake.table_writer import TableWriter, WrittenFile, as_table, repeating
 from mqreplay.words.errors import ContractError
@@ -44,7 +50,6 @@ if TYPE_CHECKING:
 
     from mqreplay.lake.registration import CatalogNames
 
-BATCH_ROWS = 50_000  # rows in memory of a file that is rewritten
 COMMITS = 10  # attempts of a commit while others commit versions
 Changes = tuple[Sequence[WrittenFile], pl.DataFrame]  # added files, and removed ones (Snapshot.files)
 
@@ -280,7 +285,9 @@ class Warehouse(CheckedTables):
         if replaced is None:
             return listed.files.clear(), []
         mine = listed.of(replaced)
-        is_whole = pl.Series([replaced.has_all(*days) for days in mine.select(DAYS).iter_rows()], dtype=pl.Boolean)
+        is_whole = pl.Series(
+            [replaced.has_all(*days) for days in mine.select(DAY_BOUNDS).iter_rows()], dtype=pl.Boolean
+        )
         parts = mine.filter(~is_whole)
         others = [self._rewritten(name, file, replaced.condition) for file in files_in(self.location(name), parts)]
         gone = parts.filter(pl.Series([each is not None for each in others], dtype=pl.Boolean))
@@ -324,22 +331,6 @@ def table_file(folder: str, file: WrittenFile) -> TableFile:
     day = values.get("day")
     path = joined(folder, file.path)
     return TableFile(path, values["cluster"], None if day is None else dt.date.fromisoformat(day), file.rows)
-
-
-def file_batches(file: TableFile, schema: pa.Schema, wanted: pl.Expr | None = None) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a file that are wanted, or all, in batches with the table's columns."""
-    values = {"cluster": file.cluster} | ({} if file.day is None else {"day": file.day})
-    with opened(file.path) as stream, pq.ParquetFile(stream) as parquet:
-        there = [name for name in schema.names if name in parquet.schema_arrow.names and name not in values]
-        for batch in parquet.iter_batches(BATCH_ROWS, columns=there):
-            beside = {
-                f.name: pa.repeat(pa.scalar(values.get(f.name), f.type), batch.num_rows)
-                for f in schema
-                if f.name not in there
-            }
-            columns = [beside[f.name] if f.name in beside else batch.column(f.name).cast(f.type) for f in schema]
-            whole = pa.RecordBatch.from_arrays(columns, schema=schema)
-            yield whole if wanted is None else filtered(whole, wanted)
 
 
 def _table(rows: list[Sequence[Any]], schema: pa.Schema) -> pa.Table:
