@@ -11,7 +11,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from deltalake import DeltaTable
+from deltalake import DeltaTable, Field
 
 from everything_table import TABLE
 from made_warehouse import live_files
@@ -81,6 +81,13 @@ def test_large_files_stay(warehouse, rows, monkeypatch) -> None:
     for number in (1, 2):
         warehouse.replace_rows(TABLE, rows({"id": number}), None)
     monkeypatch.setattr(maintenance, "DAY_BYTES", 400)
+    assert small_files(warehouse, TABLE) == []
+
+
+def test_columns_of_another_program_stay(warehouse, rows) -> None:
+    for number in (1, 2):
+        warehouse.replace_rows(TABLE, rows({"id": number}), None)
+    DeltaTable(warehouse.location(TABLE)).alter.add_columns([Field("note", "string")])
     assert small_files(warehouse, TABLE) == []
 
 

@@ -38,7 +38,9 @@ def small_files(warehouse: Warehouse, name: str) -> list[SmallFiles]:
     """Return the small files of a table that become fewer: in a partition, those of days that follow each other."""
     if not warehouse.exists(name):
         return []
-    listed = warehouse.snapshot(name).files
+    listed, known = warehouse.snapshot(name).files, warehouse.contracts[name].arrow_schema.names
+    if any(field["name"] not in known for field in warehouse.snapshot(name).fields):
+        return []  # new files would lack the columns that another program has added
     # delta-rs cannot remove files whose names are not ASCII (lake/delta_table.py).
     odd = listed.filter(~pl.col("path").map_elements(str.isascii, pl.Boolean)).select("cluster", "day")
     most = pl.when(pl.col("day").is_null()).then(CLUSTER_BYTES).otherwise(DAY_BYTES)
