@@ -20,7 +20,7 @@ DATA = Path(__file__).parent / "data"
 SHIPPED = load_contracts()
 FILES = sorted(schemas_dir().glob("*/*.yaml"))
 # Read shard by shard, written by the tasks of passes, or followed by streams, which a rewritten day would repeat.
-LARGE_TABLES = {f"silver.{name}" for name in (*LARGE, "route")} | {table for each in PASSES for table in each.gold}
+LARGE_TABLES = {f"silver.{name}" for name in LARGE} | {table for each in PASSES for table in each.gold}
 LARGE_TABLES |= {name for name, contract in SHIPPED.items() if contract.change_data_feed}
 STANDARD = json.loads(
     resources.files("open_data_contract_standard").joinpath("schema.json").read_text(encoding="utf-8")
