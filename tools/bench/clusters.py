@@ -45,20 +45,19 @@ def main() -> None:
         recordings = [str(made)]
         recordings += [str(copied(Path(recordings[0]), Path(folder, name), name)) for name in names[1:]]
         with mock.patch.object(estate, "FEW", sys.maxsize), mock.patch.object(nightly, "judge_large", one_by_one):
-            whole, tasks = seconds_of(f"{folder}/one-by-one", recordings)
-        own = whole - sum(map(sum, tasks))
-        print(f"one after the other: {whole:.1f} CPU s, {whole / len(names):.2f} a cluster; the driver's: {own:.1f}")
+            one, parts = seconds_of(f"{folder}/one-by-one", recordings)
+        print(f"one after the other: {one + sum(map(sum, parts)):.1f} CPU s, of which {one:.1f} are the driver's")
         with mock.patch.object(estate, "CLUSTER_BYTES", -1 if given.large else estate.CLUSTER_BYTES):
-            in_tasks, tasks = seconds_of(f"{folder}/tasks", recordings)
-        own = in_tasks - sum(map(sum, tasks))
-        print(f"as tasks: {in_tasks:.1f} CPU s, of which {own:.1f} are the driver's")
+            own, tasks = seconds_of(f"{folder}/tasks", recordings)
+        print(f"as tasks: {own + sum(map(sum, tasks)):.1f} CPU s, of which {own:.1f} are the driver's")
         for workers in map(int, given.workers.split(",")):
-            before, span = (one + sum(makespan(each, workers) for each in parts) for one, parts in ((alone, apart), (own, tasks)))
-            print(f"{workers} workers: {span:.1f} s, {whole / span:.1f} times as fast as one after the other")
+            before = one + sum(makespan(each, workers) for each in parts)
+            span = own + sum(makespan(each, workers) for each in tasks)
+            print(f"{workers} workers: {span:.1f} s, one after the other {before:.1f} s")
 
 
 def seconds_of(root: str, recordings: list[str]) -> tuple[float, list[Sequence[float]]]:
-    """Return the CPU seconds of a night in this process, and those of the tasks of each call of Engine.map."""
+    """Return the driver's own CPU seconds of a night in this process, and those of the tasks of each Engine.map."""
     engines: list[TimingEngine] = []
 
     @contextmanager
@@ -71,7 +70,8 @@ def seconds_of(root: str, recordings: list[str]) -> tuple[float, list[Sequence[f
     with mock.patch.object(nightly, "running_engine", timing):
         nightly.run("nightly", root, load_settings(), lambda _: None, recordings=recordings, engine="local")
     ended = time.process_time()
-    return ended - began, [each.seconds for each in engines[0].passes]
+    tasks = [each.seconds for each in engines[0].passes]
+    return ended - began - sum(map(sum, tasks)), tasks
 
 
 def one_by_one(night: NightlyRun, clusters: Sequence[str], steps: Sequence[estate.Step]) -> list[str]:
