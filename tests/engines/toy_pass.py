@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import datetime as dt
 import os
+import signal
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import polars as pl
 import pyarrow as pa
@@ -19,6 +22,7 @@ from mqreplay.replay.queue_tables import PULL_ROUTES, QUEUE_BUCKET
 
 DAY = dt.date(2026, 11, 21)
 COUNTS = pa.schema({"pulls": pa.int64()})
+KILLS = "MQREPLAY_TEST_KILLS"  # the variable with the path of the file whose finder kills its executor
 QUEUE_COLUMNS = ["broker_name", "topic", "queue_id"]
 
 
@@ -44,6 +48,18 @@ def count_pulls(source: CountedRows, shard: Shard, factor: int, gold: GoldRows) 
     cases, case_of = distinct_cases(queues.select("pulls"))
     numbered = queues.drop("pulls").with_columns(case=pl.Series(case_of))
     return Asked([cases], Counted(numbered, columns, before.select(QUEUE_COLUMNS), tasks))
+
+
+def count_pulls_once_killed(source: CountedRows, shard: Shard, factor: int, gold: GoldRows) -> Asked:
+    """As count_pulls; the first task kills its executor."""
+    try:
+        Path(os.environ[KILLS]).unlink()
+    except FileNotFoundError:
+        return count_pulls(source, shard, factor, gold)
+    daemon = Path(f"/proc/{os.getppid()}/stat").read_text(encoding="utf-8")
+    os.kill(int(daemon.rpartition(")")[2].split()[1]), signal.SIGKILL)
+    time.sleep(60)
+    raise AssertionError("the executor is alive")
 
 
 def times(cases: pl.DataFrame, factor: int) -> pl.DataFrame:
@@ -87,3 +103,4 @@ COUNT_PASS = Pass(
     (CaseRule(times, same_factor, COUNTS, COUNTS),),
     finish_count,
 )
+ONCE_KILLED = replace(COUNT_PASS, function=count_pulls_once_killed)

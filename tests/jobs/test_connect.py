@@ -32,10 +32,10 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 @contextmanager
-def server(folder: Path, options: dict[str, str]) -> Iterator[str]:
-    """The address of a server, while it runs."""
+def server(folder: Path, options: dict[str, str], modules: str = str(ROOT / "lib")) -> Iterator[str]:
+    """The address of a server, while it runs; its workers find ``modules``."""
     port, log = free_port(), folder / "console.log"
-    env = environment() | {"PYTHONPATH": str(ROOT / "lib"), "TZ": "UTC"}
+    env = environment() | {"PYTHONPATH": modules, "TZ": "UTC"}
     command = [str(Path(sys.executable).with_name("spark-submit")), "--master", "local[2]", "--driver-memory", "2g"]
     for name, value in {**options, SOCKETS: "true", "spark.connect.grpc.binding.port": str(port)}.items():
         command += ["--conf", f"{name}={value}"]
