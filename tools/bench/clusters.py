@@ -47,7 +47,8 @@ def main() -> None:
         with mock.patch.object(estate, "FEW", sys.maxsize), mock.patch.object(nightly, "judge_large", one_by_one):
             one, parts = seconds_of(f"{folder}/one-by-one", recordings)
         print(f"one after the other: {one + sum(map(sum, parts)):.1f} CPU s, of which {one:.1f} are the driver's")
-        with mock.patch.object(estate, "CLUSTER_BYTES", -1 if given.large else estate.CLUSTER_BYTES):
+        least, most_bytes = (1, -1) if given.large else (estate.FEW, estate.CLUSTER_BYTES)
+        with mock.patch.multiple(estate, FEW=least, CLUSTER_BYTES=most_bytes):
             own, tasks = seconds_of(f"{folder}/tasks", recordings)
         print(f"as tasks: {own + sum(map(sum, tasks)):.1f} CPU s, of which {own:.1f} are the driver's")
         for workers in map(int, given.workers.split(",")):

@@ -27,7 +27,7 @@ from mqreplay.night.nightly_run import NightlyRun
 from mqreplay.settings import Settings
 
 CLUSTER_BYTES = 10_000_000  # of a cluster's recordings: the night of one needs less than a minute and 1.5 GB
-FEW = 4  # small ones; with fewer clusters the processes take longer to start than they save
+FEW = 4  # with fewer clusters the processes take longer to start, and to import, than they save
 AT_ONCE = 100  # clusters of one commit: what a killed run loses
 
 Step = Callable[[NightlyRun, str], bool]
@@ -91,7 +91,7 @@ def judge_small(night: NightlyRun, clusters: list[ClusterFiles], steps: Sequence
 
 def judge_large(night: NightlyRun, clusters: Sequence[str], steps: Sequence[Step]) -> list[str]:
     """Do the ``steps`` of clusters that are ingested; failures are noted. Return those whose pages may be tasks."""
-    if type(night.warehouse) is not Warehouse or len(clusters) < 2:
+    if type(night.warehouse) is not Warehouse or len(clusters) < FEW:
         for cluster in clusters:
             with night.attempt(cluster):
                 for step in steps:
