@@ -33,7 +33,7 @@ def main(master: str, root: str) -> None:
         assert session.conf.get("spark.sql.adaptive.enabled") == "true"
     runner = SparkPassRunner(SparkTables(session, Warehouse(root)), CLUSTER, DAY, DAYS)
     pulls = runner.source.read("silver.pull", Days(DAY, DAY), pl.lit(True))
-    found = list(runner.run(step, deal(count_buckets(buckets(pulls, key_of(QUEUE_COLUMNS))), 20), 10))
+    found = list(runner.run(step, deal(count_buckets(buckets(pulls, key_of(QUEUE_COLUMNS))), 100), 10))
     runner.commit(RowFilter(CLUSTER, days=frozenset({DAY})))
     print(len(found), sum(len(each.queues) for each in found))
     session.stop()
