@@ -9,7 +9,7 @@ import polars as pl
 
 from mqreplay.decisions.retried_message import retried_message
 from mqreplay.evidence.messages.counted_retries import first_places
-from mqreplay.evidence.messages.sent_back import retry_deliveries, second_tries
+from mqreplay.evidence.messages.sent_back import lock_requests_of_shard, retry_deliveries, second_tries
 from mqreplay.evidence.offsets.queue_ends import polled_ends
 from silver_moments import at
 from silver_rows import rows
@@ -66,7 +66,7 @@ def judged(
         rows("silver.topic_config", DLQ, letters or []),
         rows("silver.broker", {"broker_name": "b", "broker_id": 0, "ts": at(0)}, brokers or []),
         rows("silver.snapshot", COPY, copies or []),
-        rows("silver.lock", LOCK, locks or []),
+        lock_requests_of_shard(rows("silver.lock", LOCK, locks or [])),
         polled_ends(rows("silver.topic_stats", POLL, ends or [])),
         pl.DataFrame({"consumer_group": silent}, {"consumer_group": pl.String}),
         until,

@@ -12,7 +12,7 @@ import pytest
 from mqreplay.core.message_queue import MessageQueue
 from mqreplay.core.rebalance_lock_manager import try_lock_batch, unlock_batch
 from mqreplay.decisions import queue_lock as judged
-from mqreplay.decisions.queue_lock import GRANTED, REFUSED, queue_lock, stored_rows
+from mqreplay.decisions.queue_lock import GRANTED, REFUSED, UNLOCK, queue_lock, stored_rows
 from silver_moments import at
 from silver_rows import rows
 
@@ -57,9 +57,8 @@ def verdicts(
     lock = rows("silver.lock", {}, requests)
     polls = boots(-500) if runtime is None else runtime
     described = [] if settings is None else [{"broker_name": "b", "broker_id": 0, "properties": settings}]
-    made = queue_lock(
-        lock, polls, rows("silver.broker", {}, described), members() if group is None else group, [start], start
-    )
+    known = rows("silver.broker", {}, described), members() if group is None else group
+    made = queue_lock(lock, polls, *known, [start], start, UNLOCK in lock["kind"])
     return made.sort("ts").rows(named=True)
 
 
@@ -159,7 +158,9 @@ def test_another_broker_of_the_name_has_its_own_locks() -> None:
 
 def test_locks_from_before_a_gap_in_the_recording_are_no_evidence() -> None:
     lock = rows("silver.lock", {}, [asks("a", 0), asks("b", 30)])
-    made = queue_lock(lock, boots(-500), rows("silver.broker", {}, []), members(), [START, at(20)], START).sort("ts")
+    made = queue_lock(lock, boots(-500), rows("silver.broker", {}, []), members(), [START, at(20)], START, False).sort(
+        "ts"
+    )
     assert made["reason"].to_list()[-1] == judged.AT_START
 
 
@@ -177,7 +178,7 @@ def test_queues_of_a_request_are_judged_one_by_one() -> None:
 
 def test_granted_locks_that_agree_are_only_counted() -> None:
     lock = rows("silver.lock", {}, [asks("a", 0), asks("b", 30, False), asks("b", 31, None)])
-    made = queue_lock(lock, boots(-500), rows("silver.broker", {}, []), members(), [START], START)
+    made = queue_lock(lock, boots(-500), rows("silver.broker", {}, []), members(), [START], START, False)
     assert len(made) == 3
     assert stored_rows(made).sort("ts")["actual"].to_list() == [REFUSED, None]
 

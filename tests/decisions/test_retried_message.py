@@ -13,7 +13,7 @@ from decisions.sent_back_messages import BACK, FIRST, FIRST_SEND, SENT, TRY, Row
 from mqreplay.decisions.retried_message import COLUMNS, retried_message
 from mqreplay.decode.send_backs import decode_send_back
 from mqreplay.evidence.messages.counted_retries import first_places
-from mqreplay.evidence.messages.sent_back import retry_deliveries, second_tries
+from mqreplay.evidence.messages.sent_back import lock_requests_of_shard, retry_deliveries, second_tries
 from mqreplay.evidence.offsets.queue_ends import polled_ends
 from silver_moments import at
 from silver_rows import rows
@@ -194,7 +194,8 @@ def test_no_rows() -> None:
         retry_deliveries(rows("silver.consume", {}, [])),
         *(find(rows("silver.send", {}, []), rows("silver.send_back", {}, [])) for find in (first_places, second_tries)),
         *(rows(f"silver.{name}", {}, []) for name in ("subscription_group", "topic_config", "broker")),
-        *(rows(f"silver.{name}", {}, []) for name in ("snapshot", "lock")),
+        rows("silver.snapshot", {}, []),
+        lock_requests_of_shard(rows("silver.lock", {}, [])),
         polled_ends(rows("silver.topic_stats", {}, [])),
         pl.DataFrame(schema={"consumer_group": pl.String}),
         None,

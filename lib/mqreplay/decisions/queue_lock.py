@@ -22,7 +22,7 @@ from mqreplay.core.rebalance_lock_manager import (
     lock_quorum,
     try_lock,
 )
-from mqreplay.decisions.decision import QUEUE_WORDS, VERDICT_WORDS, Decision, by_name
+from mqreplay.decisions.decision import QUEUE_WORDS, VERDICT_WORDS, Decision
 from mqreplay.decisions.verdict import judged
 from mqreplay.evidence.frames import first_of
 from mqreplay.evidence.intervals import INSTANT, with_epoch, with_state
@@ -78,19 +78,19 @@ def queue_lock(
     members: pl.DataFrame,
     starts: Collection[dt.datetime],
     since: dt.datetime,
+    has_unlocks: bool,
 ) -> pl.DataFrame:
     """Return one row for each queue of each lock request: gold.queue_lock's columns, and ``grants``.
 
     ``grants`` is the number of locks of this queue that the client got before. The first three are rows of silver
-    tables, ``members`` is the frame of `membership`. ``starts`` are the instants at which a recording starts after a
-    gap, ``since`` is that of the first row. Rows with the judgement agree and actual granted are not stored: see
-    `stored_rows`.
+    tables, ``lock`` of whole groups. ``members`` is the frame of `membership`. ``starts`` are the instants at which a
+    recording starts after a gap, ``since`` is that of the first row. ``has_unlocks``: a release was recorded, of any
+    group. Rows with the judgement agree and actual granted are not stored: see `stored_rows`.
     """
     events = _with_states(_events(lock))
     known = _with_restarts(with_epoch(events.filter(pl.col("kind") == LOCK), "ts", starts), broker_runtime)
     lockers = lock.filter(pl.col("kind") == LOCK).select(MEMBER).unique()
     unrecorded = members.select(MEMBER).join(lockers, MEMBER, how="anti").select("consumer_group").unique()
-    has_unlocks = bool((lock["kind"] == UNLOCK).any())
     has_unrecorded = pl.col("consumer_group").is_in(unrecorded["consumer_group"].implode())
     is_strict = pl.col("broker_name").is_in(_strict_brokers(broker))
     cases = known.with_columns(has_unrecorded.alias("unknown_member"), is_strict.alias("is_strict"))
@@ -267,7 +267,4 @@ QUEUE_LOCK: Final = Decision(
         ("{actual}; {holder} has it since {holder_ts}", "{actual}; {holder} has it", "{actual}"),
         VERDICT_WORDS,
     ),
-    rows=by_name(stored_rows, judged="judged_locks"),
-    steps={"judged_locks": by_name(queue_lock)},
-    counted="judged_locks",
 )

@@ -41,19 +41,18 @@ PRECISION_S = 21  # a client is polled every 20 s
 def queue_owner(
     assignment: pl.DataFrame,
     rebalance: pl.DataFrame,
-    lock: pl.DataFrame,
+    locked: pl.DataFrame,
     pull_intervals: pl.DataFrame,
     members: pl.DataFrame,
     unshared: pl.DataFrame,
 ) -> pl.DataFrame:
     """Return gold.queue_owner: one row per interval, closed at its start and open at its end.
 
-    ``pull_intervals`` are `pull_intervals_of_shard` of all shards; ``members`` and ``unshared`` are the frames of
-    membership.py: the members of unshared groups do not own queues. A view of a client's queues is valid until its next
-    view, or until its session ends.
+    ``locked`` are `lock_intervals` of all groups, and ``pull_intervals`` `pull_intervals_of_shard` of all shards;
+    ``members`` and ``unshared`` are the frames of membership.py: the members of unshared groups do not own queues. A
+    view of a client's queues is valid until its next view, or until its session ends.
     """
     shown = held_views(assignment, rebalance, members)
-    locked = lock_intervals(lock, members)
     evidence = [*shown, ("lock", locked), ("pull", pull_intervals)]
     intervals = [*((source, intervals_of(views)) for source, views in shown), *evidence[-2:]]
     ranks = [

@@ -268,7 +268,7 @@ REBALANCE_ROUND: Final = Decision(
     rows=by_name(stored_rows),
     steps={
         "logged_repeats": by_name(logged_repeats),
-        "orderly_groups": by_name(orderly_groups),
+        "orderly_groups": by_name(orderly_groups, lock="asked_locks"),
         "rounds": by_name(
             rebalance_round,
             repeated="logged_repeats",

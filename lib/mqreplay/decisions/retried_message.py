@@ -80,22 +80,22 @@ def retried_message(
     topic_config: pl.DataFrame,
     broker: pl.DataFrame,
     snapshot: pl.DataFrame,
-    lock: pl.DataFrame,
+    lock_requests: pl.DataFrame,
     ends: pl.DataFrame,
     silent: pl.DataFrame,
     until: dt.datetime | None,
 ) -> pl.DataFrame:
     """Return the rows of gold.retried_message.
 
-    ``send_back``, ``subscription_group``, ``topic_config``, ``broker``, ``snapshot`` and ``lock`` are rows of silver
-    tables. Of all shards, ``deliveries`` are those of sent_back.retry_deliveries, ``first`` those of
-    counted_retries.first_places, ``second`` those of sent_back.py, ``ends`` those of queue_ends.py. ``silent`` has
+    ``send_back``, ``subscription_group``, ``topic_config``, ``broker`` and ``snapshot`` are rows of silver tables. Of
+    all shards, ``deliveries`` are those of sent_back.retry_deliveries, ``first`` those of counted_retries.first_places,
+    ``second`` and ``lock_requests`` those of sent_back.py, ``ends`` those of queue_ends.py. ``silent`` has
     the consumer_group of groups whose listeners send nothing back. ``until`` is the end of the recording, None if not
     known.
     """
     sent = sent_back_messages(with_second_tries(send_back, second), deliveries, silent)
     described = _with_descriptions(_with_group(sent, subscription_group), broker)
-    locked = with_unexpired_locks(described, lock)
+    locked = with_unexpired_locks(described, lock_requests)
     placed = with_counted_retries(locked, first)
     known = with_law(placed, CASE, EXPECTED, lambda *case: expected_of(dict(zip(CASE, case, strict=True))))
     due = known.with_columns(

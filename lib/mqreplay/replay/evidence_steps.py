@@ -57,7 +57,6 @@ from mqreplay.evidence.recorder_holes import hole_gaps
 from mqreplay.findings.broker_lists import long_unlisted
 from mqreplay.findings.every import KINDS
 from mqreplay.findings.finding_evidence import FindingEvidence, Polled
-from mqreplay.findings.locks import blocked_locks
 from mqreplay.findings.snapshots import refused_snapshots
 from mqreplay.replay.day import DayRows
 from mqreplay.replay.frames import Steps, joined
@@ -297,7 +296,7 @@ GAP_STEPS: Final[Steps] = {
     "groups_with_status": by_name(groups_of, group_status="gold.group_status"),
     "lag_gaps": by_name(lag_gaps, heartbeat="polled_night.heartbeat", known="groups_with_status"),
     "dropped_gaps": by_name(dropped_gaps),
-    "lock_gaps": by_name(lock_gaps),
+    "lock_gaps": by_name(lock_gaps, lock="asked_locks"),
     "member_tables": by_name(member_tables),
     "unlisted_member_gaps": by_name(
         unlisted_member_gaps, group_status="gold.group_status", with_members="member_tables"
@@ -316,7 +315,6 @@ FINDING_STEPS: Final[Steps] = {
     "stale_routes": by_name(stale_routes, routes="gold.listed_route"),
     "full_disks": by_name(full_disks),
     "config_drift": by_name(slave_config_drift, snapshot="raw_snapshot", drift_s="config_drift_s"),
-    "blocked_locks": by_name(blocked_locks, locks="judged_locks"),
     "blocked_orders": by_name(blocked_orders, snapshot="raw_snapshot"),
     "refused_snapshots": by_name(refused_files),
     "all_advances": by_name(with_stopped),

@@ -1,4 +1,4 @@
-"""The passes over groups: allocations, and the answers and assignments of POP."""
+"""The passes over groups: allocations, locks of queues, and the answers and assignments of POP."""
 
 from __future__ import annotations
 
@@ -11,6 +11,9 @@ from mqreplay.decisions.allocation import ALLOCATION, JUDGED, VERDICT, allocatio
 from mqreplay.decisions.decision import by_name
 from mqreplay.decisions.pop_assignments import POP_ASSIGNMENT, pop_assignments
 from mqreplay.decisions.pop_receipts import POP_RECEIPT, pop_receipts
+from mqreplay.decisions.queue_lock import QUEUE_LOCK, UNLOCK, queue_lock
+from mqreplay.decisions.queue_lock import stored_rows as stored_locks
+from mqreplay.decisions.queue_owner import lock_intervals
 from mqreplay.decisions.rebalance_step import REBALANCE_STEP, rebalance_step, stored_rows
 from mqreplay.engines.passes import GoldRows, Pass, PassRunner, PassTable, RowFunction
 from mqreplay.engines.rows import RowSource
@@ -18,6 +21,8 @@ from mqreplay.engines.shards import Shard, count_buckets, deal
 from mqreplay.evidence.members.agreed_lists import member_lists
 from mqreplay.evidence.members.observed_clients import RUNNING_INFO, polled
 from mqreplay.evidence.members.observed_rebalances import observed_rebalances, polled_members, with_logged
+from mqreplay.evidence.messages.sent_back import lock_requests_of_shard
+from mqreplay.findings.locks import blocked_locks
 from mqreplay.findings.shares import uneven_shares_of_shard
 from mqreplay.lake.buckets import buckets, key_of
 from mqreplay.replay.context import ReplayContext
@@ -25,9 +30,10 @@ from mqreplay.replay.day import DayRows
 from mqreplay.replay.frames import joined, outputs
 from mqreplay.replay.task_results import JudgedRows, add_judged, counted_rows, merged
 from mqreplay.settings.sections import FindingSettings, StrategySettings
+from mqreplay.words.keys import BROKER, MEMBER
 
 GROUP_BUCKET: Final = key_of(("consumer_group",))
-REBALANCES_PER_TASK: Final = 50_000
+REQUESTS_PER_TASK: Final = 50_000  # rebalances, and requests for locks
 POP_REQUESTS_PER_TASK: Final = 200_000
 # The groups of an acknowledgement are in its receipts.
 ACKNOWLEDGEMENTS: Final = PassTable("silver.pop_ack")
@@ -35,19 +41,37 @@ ACKNOWLEDGEMENTS: Final = PassTable("silver.pop_ack")
 
 @dataclass(frozen=True)
 class GroupInput:
-    """The context, and the frame of `queue_lists` of all topics."""
+    """The context, the frame of `queue_lists` of all topics, and what locks are judged by.
+
+    ``boots``: instants of silver.broker_runtime. ``members``: sessions of `membership`. ``has_unlocks``: a release of a
+    lock was recorded.
+    """
 
     context: ReplayContext
     queue_lists: pl.DataFrame
+    boots: pl.DataFrame
+    members: pl.DataFrame
+    has_unlocks: bool
 
 
 @dataclass(frozen=True)
 class GroupResult:
-    """Frames of the rebalances of groups."""
+    """Frames of the rebalances and locks of groups."""
 
     judged: JudgedRows
     uneven_shares: pl.DataFrame
     expired_pulls: pl.DataFrame  # rows of gold.rebalance_step with expired queues
+    locks: LockResult
+
+
+@dataclass(frozen=True)
+class LockResult:
+    """What requests for locks show: frames of queue_owner.py, findings/locks.py and sent_back.py."""
+
+    judged: JudgedRows
+    locked: pl.DataFrame
+    blocked_locks: pl.DataFrame
+    lock_requests: pl.DataFrame
 
 
 @dataclass(frozen=True)
@@ -58,7 +82,7 @@ class PopResult:
 
 
 def judge_groups(source: RowSource, shard: Shard, shared: GroupInput, gold: GoldRows) -> GroupResult:
-    """Judge the rebalances of some groups."""
+    """Judge the rebalances and locks of some groups."""
     context = shared.context
     day, strategies = DayRows(context.day, source), context.settings.strategies
     rebalances = day.silver("rebalance", shard)  # with their verdicts
@@ -78,6 +102,24 @@ def judge_groups(source: RowSource, shard: Shard, shared: GroupInput, gold: Gold
         merged([allocations, counted_rows(REBALANCE_STEP, steps.filter(context.day.judged))]),
         uneven_shares_of_shard(known, limits.uneven_queues),
         steps.filter(pl.col("expired").list.len() > 0),
+        judge_locks(day.silver("lock", shard, context.skew), shared, gold),
+    )
+
+
+def judge_locks(lock: pl.DataFrame, shared: GroupInput, gold: GoldRows) -> LockResult:
+    """Judge the locks of some groups: rows of silver.lock by the recorder's clock."""
+    context = shared.context
+    judged = queue_lock(
+        *(lock, shared.boots, context.small["broker"], shared.members, context.starts, context.day.since),
+        has_unlocks=shared.has_unlocks,
+    )
+    of_day = judged.filter(context.day.judged)
+    gold.add(QUEUE_LOCK.table, stored_locks(of_day))
+    return LockResult(
+        counted_rows(QUEUE_LOCK, of_day),
+        lock_intervals(lock, shared.members),
+        blocked_locks(judged),
+        lock_requests_of_shard(lock),
     )
 
 
@@ -130,8 +172,8 @@ VERDICTS: Final = RowFunction(rebalance_verdicts, strategy_settings, JUDGED, "go
 REBALANCES: Final = PassTable("silver.rebalance", GROUP_BUCKET, function=VERDICTS)
 GROUP_PASS: Final = Pass(
     judge_groups,
-    (REBALANCES, *of_groups("silver.assignment", "silver.consumer_list", "gold.allocation")),
-    ("gold.allocation", "gold.rebalance_step"),
+    (REBALANCES, *of_groups("silver.assignment", "silver.consumer_list", "silver.lock", "gold.allocation")),
+    ("gold.allocation", "gold.rebalance_step", "gold.queue_lock"),
 )
 POP_PASS: Final = Pass(
     judge_pops,
@@ -140,17 +182,37 @@ POP_PASS: Final = Pass(
 )
 
 
-def group_input(context: ReplayContext, queue_lists: pl.DataFrame) -> GroupInput:
+def group_input(
+    context: ReplayContext, queue_lists: pl.DataFrame, members: pl.DataFrame, asked_locks: pl.DataFrame
+) -> GroupInput:
     """Return the input of the passes."""
-    return GroupInput(context.with_tables("broker"), queue_lists)
+    return GroupInput(
+        context.with_tables("broker"),
+        queue_lists,
+        context.small["broker_runtime"].select(*BROKER, "ts", "boot_ts"),
+        members.select(*MEMBER, "from_ts", "to_ts"),
+        has_unlocks=UNLOCK in asked_locks["kind"],
+    )
+
+
+def asked_locks(rows: DayRows, context: ReplayContext) -> pl.DataFrame:
+    """Return the number of requests for locks of each group and kind: consumer_group, kind, requests."""
+    asked = rows.silver("lock", None, context.skew, ["consumer_group", "client_id", "kind", "ts"])
+    return asked.group_by("consumer_group", "kind").agg(pl.len().alias("requests"))
 
 
 def run_groups(
-    runner: PassRunner, group_input: GroupInput, raw_rebalance: pl.DataFrame, raw_assignment: pl.DataFrame
+    runner: PassRunner,
+    group_input: GroupInput,
+    raw_rebalance: pl.DataFrame,
+    raw_assignment: pl.DataFrame,
+    asked_locks: pl.DataFrame,
 ) -> GroupResult:
-    """Judge the rebalances of all groups."""
+    """Judge the rebalances and locks of all groups."""
     dealt = raw_rebalance if len(raw_rebalance) else raw_assignment
-    shards = deal(count_buckets(buckets(dealt, GROUP_BUCKET)), REBALANCES_PER_TASK)
+    locks = asked_locks.select(pl.col("consumer_group").repeat_by("requests").explode())
+    requests = pl.concat([dealt.select("consumer_group"), locks])
+    shards = deal(count_buckets(buckets(requests, GROUP_BUCKET)), REQUESTS_PER_TASK)
     return merged(list(runner.run(GROUP_PASS, shards, group_input)))
 
 
@@ -173,7 +235,9 @@ def assigned(rows: DayRows) -> pl.DataFrame:
 
 STEPS: Final = joined(
     outputs("groups", GroupResult),
+    outputs("locks", LockResult),
     {
+        "asked_locks": by_name(asked_locks),
         "popped": by_name(popped),
         "assigned": by_name(assigned),
         "group_input": by_name(group_input),

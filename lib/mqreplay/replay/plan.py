@@ -9,7 +9,7 @@ survey      facts of the whole day: groups with commits, new clients, last insta
 queues      pull routes, suggestions, progress, breaks; input of all later passes
 clocks      if a client's clock was wrong, both passes again by the recorder's clock
 commits     the offsets that clients commit
-groups      allocations, POP
+groups      allocations, locks, POP
 messages    deliveries and the audit
 """
 

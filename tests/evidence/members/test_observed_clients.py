@@ -22,7 +22,7 @@ from silver_rows import rows
 
 Row = dict[str, Any]
 SUBSCRIBED = [("T", "*", "TAG", 1), ("%RETRY%g", "*", "TAG", 1)]
-NO_PULLS = pl.DataFrame(
+NO_SPANS = pl.DataFrame(
     schema={
         **dict.fromkeys(("consumer_group", "client_id", "broker_name", "topic"), pl.String),
         "queue_id": pl.Int32,
@@ -58,8 +58,7 @@ def sessions(*spans: tuple[str, float, float]) -> pl.DataFrame:
 
 
 def owned_frame(assignment: pl.DataFrame, members: pl.DataFrame) -> pl.DataFrame:
-    none = [rows(f"silver.{name}", {}, []) for name in ("rebalance", "lock")]
-    return queue_owner(assignment, *none, NO_PULLS, members, NO_GROUPS)
+    return queue_owner(assignment, rows("silver.rebalance", {}, []), NO_SPANS, NO_SPANS, members, NO_GROUPS)
 
 
 def owned(assignment: pl.DataFrame, members: pl.DataFrame) -> list[tuple[str, int, float, float, str]]:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mqreplay.decisions.queue_owner import owned_from, pull_intervals_of_shard, queue_owner
+from mqreplay.decisions.queue_owner import lock_intervals, owned_from, pull_intervals_of_shard, queue_owner
 from mqreplay.evidence.members.duplicate_clients import DUPLICATES
 from mqreplay.evidence.members.member_gaps import unpulled_members
 from mqreplay.evidence.members.membership import (
@@ -70,7 +70,7 @@ def judge(night: Night, shards: int) -> Judged:
     groups = pl.concat([pulling_groups_of_shard(pull) for pull in of_shards])
     unshared = unshared_groups(heartbeat, rebalance, assignment, groups, set())
     intervals = pl.concat([pull_intervals_of_shard(pull, PULL_GAP_S) for pull in of_shards])
-    owners = queue_owner(assignment, rebalance, lock, intervals, members, unshared)
+    owners = queue_owner(assignment, rebalance, lock_intervals(lock, members), intervals, members, unshared)
     subscribed = subscribers(members, heartbeat, rebalance, owners)
     queues = pl.concat([pulled_queues_of_shard(pull) for pull in of_shards])
     unwatched = unpulled_members(members, owners, assignment, rebalance, unshared)

@@ -170,21 +170,34 @@ def with_second_tries(send_back: pl.DataFrame, second: pl.DataFrame) -> pl.DataF
     ).drop("second_ts", "second_code")
 
 
-def with_unexpired_locks(rows: pl.DataFrame, lock: pl.DataFrame) -> pl.DataFrame:
+def lock_requests_of_shard(lock: pl.DataFrame) -> pl.DataFrame:
+    """Return the requests for locks, without their queues. ``lock`` are rows of silver.lock.
+
+    Columns: consumer_group, broker_name, ts, response_ts, granted (at least one lock), released.
+    """
+    is_lock = pl.col("kind") == "LOCK_BATCH_MQ"
+    return lock.select(
+        *("consumer_group", "broker_name", "ts", "response_ts"),
+        (is_lock & (pl.col("lock_ok_mq_set").list.len() > 0)).alias("granted"),
+        (~is_lock).alias("released"),
+    )
+
+
+def with_unexpired_locks(rows: pl.DataFrame, lock_requests: pl.DataFrame) -> pl.DataFrame:
     """Add has_lock: the group had an unexpired lock on broker ``stored_by`` at ``sent_ts``; null: not known.
 
-    A request without a grant, and any release, leave it unknown (RebalanceLockManager). How long a lock lives is a
-    property of the broker's process that nothing records: one that is due for renewal may live, and an old one too.
+    ``lock_requests`` are those of `lock_requests_of_shard` of all shards. A request without a grant, and any
+    release, leave it unknown (RebalanceLockManager). How long a lock lives is a property of the broker's process that
+    nothing records: one that is due for renewal may live, and an old one too.
     """
     near = rows.select("record_id", "consumer_group", pl.col("stored_by").alias("broker_name"), "sent_ts").join(
-        lock.select(*("consumer_group", "broker_name", "ts", "response_ts", "kind", "lock_ok_mq_set")),
+        lock_requests,
         ["consumer_group", "broker_name"],
     )
     age = pl.col("sent_ts") - pl.col("ts")
-    granted = (pl.col("kind") == "LOCK_BATCH_MQ") & (pl.col("lock_ok_mq_set").list.len() > 0)
     answered = pl.coalesce("response_ts", "ts") < pl.col("sent_ts") - CLOCKS
-    released = (pl.col("kind") != "LOCK_BATCH_MQ") & (age <= LIVE + CLOCKS)
-    is_sure = (granted & answered & (age < RENEWED)).any() & ~released.any()
+    released = pl.col("released") & (age <= LIVE + CLOCKS)
+    is_sure = (pl.col("granted") & answered & (age < RENEWED)).any() & ~released.any()
     held = near.filter(age >= -CLOCKS).group_by("record_id").agg(is_sure.alias("is_sure"))
     joined = rows.join(held, "record_id", how="left", maintain_order="left")
     has_lock = pl.when(pl.col("is_sure").is_null()).then(pl.lit(value=False)).when("is_sure").then(pl.lit(value=True))
