@@ -18,6 +18,7 @@ from mqreplay.engines.rows import RowSource
 from mqreplay.engines.shards import Shard
 from mqreplay.engines.spark import SparkEngine
 from mqreplay.evidence.brokers.routes import route_changes
+from mqreplay.evidence.intervals import INSTANT
 from mqreplay.evidence.night_facts import NightFacts
 from mqreplay.evidence.offsets.offset_causes import offset_resets
 from mqreplay.evidence.offsets.queue_ends import queue_ends
@@ -31,9 +32,11 @@ from mqreplay.night.nightly_run import NightlyRun
 from mqreplay.replay import plan
 from mqreplay.replay.context import ReplayContext
 from mqreplay.replay.day import DayRows
+from mqreplay.replay.group_pass import group_input, run_groups, run_pops
 from mqreplay.replay.queue_pass import QUEUE_PASS
 from mqreplay.replay.task_results import JudgedRows, add_judged
 from mqreplay.settings import load_settings
+from mqreplay.words.keys import MEMBER
 
 
 @dataclass(frozen=True)
@@ -60,10 +63,15 @@ class SamePart(plan.Replay):
         """Judge and write them."""
         context = self.context()
         frames = self.frames(context, None)
-        shared = SameInput(context, frames["facts"], route_changes(context.raw["route"], context.starts))
+        routes = self._rows.silver("route").filter(pl.col("client_id").is_not_null())
+        shared = SameInput(context, frames["facts"], route_changes(routes, context.starts))
         breaks = [result.breaks for result in self.runner.run(SAME_PASS, frames["shards"], shared)]
-        frames.require("groups")
-        frames.require("pops")
+        # The peers judge no locks, and know no members.
+        members = pl.DataFrame(schema=dict.fromkeys(MEMBER, pl.String) | dict.fromkeys(("from_ts", "to_ts"), INSTANT))
+        groups = group_input(context, frames["queue_lists"], members, frames["asked_locks"])
+        changes = frames["raw_rebalance"], frames["raw_assignment"], frames["asked_locks"]
+        run_groups(self.runner, groups, *changes)
+        run_pops(self.runner, groups, frames["popped"], frames["assigned"])
         return {"gold.offset_continuity": pl.concat(breaks).filter(self.day.judged)}
 
 
