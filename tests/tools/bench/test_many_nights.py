@@ -19,5 +19,5 @@ def test_the_night_of_an_estate_is_measured(tmp_path: Path) -> None:
     head, _, *rows = done.stdout.splitlines()
     assert head == "| kept nights | 0 | 2 |"
     found = {name.strip(): [float(cell) for cell in cells] for _, name, *cells, _ in (row.split("|") for row in rows)}
-    assert len(found) == 14
+    assert len(found) == 18
     assert all(figures[0] > 0 for name, figures in found.items() if name.startswith("all"))

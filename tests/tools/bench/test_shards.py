@@ -11,7 +11,15 @@ import pytest
 
 ROOT = Path(__file__).parents[3]
 LINE = re.compile(r"(\w+) +(\d+) +([\d.]+) +([\d.]+) +([\d.]+)?  (\d+): (.+)")
-REPLAY = ["survey_files", "judge_queues", "judge_groups", "judge_pops", "judge_deliveries", "audit_messages"]
+REPLAY = [
+    "survey_files",
+    "judge_commits",
+    "judge_queues",
+    "judge_groups",
+    "judge_pops",
+    "judge_deliveries",
+    "audit_messages",
+]
 
 
 @pytest.mark.long
