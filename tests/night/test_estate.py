@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -173,6 +174,41 @@ def test_large_clusters_at_the_same_time_have_the_tables_of_one_after_the_other(
         assert table_at(root, name).is_empty()
         Warehouse(root).drop(name)
     assert_same_tables(root, whole)
+
+
+@pytest.mark.usefixtures("large")
+def test_a_large_cluster_that_fails_while_another_commits_leaves_its_commits(
+    four: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root, failed = str(tmp_path / "w"), list[Failure]()
+    commits, fails, (judged, commit) = threading.Event(), threading.Event(), (nightly_run.judge_day, JudgedDay.commit)
+
+    def judge(warehouse: Warehouse, engine: object, cluster: str, *more: object, **named: object) -> JudgedDay:
+        if cluster == "a":
+            assert commits.wait(60)
+            fails.set()
+            raise KeyError("x")
+        return judged(warehouse, engine, cluster, *more, **named)
+
+    def slow(day: JudgedDay, replaced: RowFilter | None) -> None:
+        commit(day, replaced)
+        commits.set()
+        assert fails.wait(60)
+        time.sleep(2)  # as long as a rollback takes
+
+    with monkeypatch.context() as patch:
+        patch.setattr(JudgedDay, "commit", slow)
+        patch.setattr(nightly_run, "judge_day", judge)
+        outcomes = nightly.run("replay", ingested_at(root, four), IN_THIS_PROCESS, quiet, engine="local", failed=failed)
+    assert [each.name for each in failed] == ["a"]
+    assert [each.cluster for each in outcomes] == ["b", "c", "d"]
+    assert set(table_at(root, "gold.judgement")["cluster"]) == {"b", "c", "d"}
+
+
+def ingested_at(root: str, recordings: list[str]) -> str:
+    """Ingest the recordings into a warehouse; return it."""
+    run("ingest", root, load_settings(), quiet, recordings=recordings)
+    return root
 
 
 @pytest.mark.usefixtures("large")

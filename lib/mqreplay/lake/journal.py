@@ -48,16 +48,13 @@ def _is_there(path: str) -> bool:
 class Journal:
     """The journal of one warehouse."""
 
-    def __init__(self, warehouse: Warehouse, cancel: Callable[[], None] | None = lambda: None) -> None:
-        """Take ``cancel``, which stops running tasks after an error. Nothing is read yet.
-
-        With None, threads may have transactions, one after the other: one that fails is rolled back at once.
-        """
+    def __init__(self, warehouse: Warehouse, cancel: Callable[[], None] = lambda: None) -> None:
+        """Take ``cancel``, which stops running tasks after an error. Nothing is read yet."""
         self._warehouse, self._cancel = warehouse, cancel
         self._path = joined(warehouse.root, JOURNAL)
         self._versions: Versions = {}
         self._name = ""
-        self._lock, self._turn = threading.Lock(), threading.RLock()
+        self._lock = threading.Lock()
 
     @contextmanager
     def tasks(self) -> Iterator[None]:
@@ -65,8 +62,7 @@ class Journal:
         try:
             yield
         except BaseException:
-            if self._cancel is not None:
-                self._cancel()
+            self._cancel()
             raise
 
     @contextmanager
@@ -75,24 +71,16 @@ class Journal:
 
         ``name`` is the step of the run; ``tables`` are all that it may change (None: any). All writing threads must
         have ended when the block ends. Files that tasks wrote and no commit used stay until mqreplay maintain removes
-        them. Raises InputError if another thread's transaction could not be rolled back.
+        them.
         """
-        with self._turn:
-            if self._cancel is None and _is_there(self._path):
-                raise InputError(f"{name}: not begun, since {interrupted_step(self._warehouse.root)} was interrupted")
-            self._name = name
-            self._versions = self._now(self._warehouse.contracts if tables is None else tables)
-            self._write()
-            try:
-                with self.tasks():
-                    yield
-            except BaseException:
-                if self._cancel is None:
-                    self.recover(lambda text: None)
-                raise
-            self._warehouse.note_versions()
-            require_lease(self._path)
-            files_of(self._path).remove(self._path)
+        self._name = name
+        self._versions = self._now(self._warehouse.contracts if tables is None else tables)
+        self._write()
+        with self.tasks():
+            yield
+        self._warehouse.note_versions()
+        require_lease(self._path)
+        files_of(self._path).remove(self._path)
 
     def savepoint(self, tables: Iterable[str]) -> None:
         """Keep the current content of these tables even if the rest of the transaction fails."""
@@ -155,3 +143,33 @@ class Journal:
             f"{self._path} is damaged, so an interrupted run cannot be rolled back; "
             "give a new --warehouse and run the recordings again"
         )
+
+
+class SharedJournal(Journal):
+    """The journal of threads that replay a cluster each: they take turns, and no tasks of others are stopped."""
+
+    def __init__(self, warehouse: Warehouse) -> None:
+        """Take the warehouse. Nothing is read yet."""
+        super().__init__(warehouse)
+        self._turn = threading.RLock()
+
+    @contextmanager
+    def transaction(self, name: str, tables: Iterable[str] | None = None) -> Iterator[None]:
+        """As Journal.transaction, but rolled back at once: the next thread would overwrite the journal.
+
+        Raises InputError if that of another thread could not be rolled back.
+        """
+        with self._turn:
+            if _is_there(self._path):
+                raise InputError(f"{name}: not begun, since {interrupted_step(self._warehouse.root)} was interrupted")
+            try:
+                with super().transaction(name, tables):
+                    yield
+            except BaseException:
+                self.recover(lambda text: None)
+                raise
+
+    def recover(self, say: Callable[[str], None]) -> None:
+        """As Journal.recover, after the transaction of another thread."""
+        with self._turn:
+            super().recover(say)

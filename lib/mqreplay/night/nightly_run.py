@@ -18,7 +18,7 @@ from mqreplay.ingest.offset_checkpoint import CHECKPOINT, OffsetCheckpoint
 from mqreplay.ingest.recorded_files import RecordedFiles
 from mqreplay.ingest.run import Ingested, has_new_files, ingest, known_files, refused_rows
 from mqreplay.lake.files import files_of, joined, write_text
-from mqreplay.lake.journal import Journal
+from mqreplay.lake.journal import Journal, SharedJournal
 from mqreplay.lake.result_cache import CachedQuery, ResultCache, first_days, kept_days, write_kept
 from mqreplay.lake.row_filter import RowFilter
 from mqreplay.lake.warehouse import Warehouse
@@ -73,7 +73,7 @@ class NightlyRun:
 
     def beside_others(self) -> NightlyRun:
         """Return a run for threads, each with a cluster: one that fails leaves the tasks of the others alone."""
-        journal = Journal(self.warehouse, cancel=None)
+        journal = SharedJournal(self.warehouse)
         return NightlyRun(self.engine, self.warehouse, self.settings, self.progress, self.failures, journal)
 
     def attempt(self, cluster: str) -> AbstractContextManager[None]:
