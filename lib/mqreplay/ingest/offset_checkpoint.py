@@ -36,8 +36,11 @@ class OffsetCheckpoint:
 
     def keep(self, day: dt.date) -> None:
         """Store the offsets at the start of the day if it `lacks` them."""
-        if not self.lacks(day):
-            return
+        if self.lacks(day):
+            self.add(day)
+
+    def add(self, day: dt.date) -> None:
+        """Store the offsets at the start of the day, which it `lacks`."""
         rows = self.last_before(day).with_columns(day=pl.lit(day)).collect(engine="streaming")
         self._warehouse.replace_rows(CHECKPOINT, rows, None)
         self._days.add(day)

@@ -69,7 +69,7 @@ class TableFiles:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """One version of a table: its files, its columns as Delta's schema, and those by which it is partitioned.
+    """One version of a table: its files, its columns as Delta's schema, and its partition columns.
 
     ``files`` has the columns FILE_SCHEMA: the path is below the table's folder, ``day`` is null in a table that is not
     partitioned by day, ``first_day`` and ``last_day`` are null if the log has no bounds of all rows' days.

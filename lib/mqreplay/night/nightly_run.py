@@ -25,7 +25,7 @@ from mqreplay.lake.warehouse import Warehouse
 from mqreplay.night.failures import Failures
 from mqreplay.night.overview import LastRuns, write_overview
 from mqreplay.night.page import page_data
-from mqreplay.night.replay_day import JudgedDay, judge_day
+from mqreplay.night.replay_day import judge_day
 from mqreplay.night.reported import Night, Reported
 from mqreplay.night.retention import first_judged
 from mqreplay.night.steps import (
@@ -153,10 +153,12 @@ class NightlyRun:
             checkpoint = OffsetCheckpoint(self.warehouse, cluster)
             if not is_first and checkpoint.lacks(date):
                 with self.journal.transaction(f"offsets of {cluster} before {day}", [CHECKPOINT]):
-                    checkpoint.keep(date)
+                    checkpoint.add(date)
             replaced = RowFilter(cluster, frozenset({date})) if noted.any_done("replay", [day]) else None
             with self.journal.tasks():
-                judged = self._judged(cluster, date, found, is_first=is_first)
+                judged = judge_day(
+                    self.warehouse, self.engine, cluster, date, found, self.settings, self.progress, is_first=is_first
+                )
             with self.journal.transaction(f"replay of {cluster}, {day}", self._judged_tables()):
                 judged.commit(replaced)
                 noted.done("replay", {day: wanted[day]})
@@ -189,11 +191,6 @@ class NightlyRun:
             text = f"{', '.join(missed)}: not judged again, the rows before {first} are not all kept"
             self.progress(f"{cluster}: {text} (mqreplay maintain)")
         return possible
-
-    def _judged(self, cluster: str, day: dt.date, found: list[Span], *, is_first: bool) -> JudgedDay:
-        return judge_day(
-            self.warehouse, self.engine, cluster, day, found, self.settings, self.progress, is_first=is_first
-        )
 
     def _remove(self, rows: RowFilter) -> None:
         """Remove these rows from the gold tables that have days."""
