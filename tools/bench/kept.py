@@ -33,6 +33,7 @@ LEDGER = "bronze.source_file"
 SHOWN = ("ingest", "replay", "validate", "report", "all", "peak MB")
 DAY_MS = 86_400_000
 FINDING_CHARS = 16  # of the id of a finding
+RECORD_CHARS = 32  # of the id of a record
 MOMENT = r"^(snapshots/[^/]+/)(\d+)(/[^/]+)$"  # the path of a snapshot: its folder is named by its instant
 
 
@@ -111,6 +112,8 @@ def earlier(rows: pl.DataFrame, days: int) -> pl.DataFrame:
         "sha256": _other_digest("sha256", days),
         "finding_id": _other_digest("finding_id", days).str.head(FINDING_CHARS),
         "follows_from": _other_digest("follows_from", days).str.head(FINDING_CHARS),
+        "run_id": _other_digest("run_id", days).str.head(DIGEST_CHARS),
+        "record_id": _other_digest("record_id", days).str.head(RECORD_CHARS),
     }
     made = [expression.alias(name) for name, expression in changed.items() if name in rows.columns]
     return rows.with_columns(cs.temporal() - ago, *made)

@@ -34,6 +34,8 @@ def as_of(
     are skipped. Rows of ``left`` with a null instant get null. Null keys equal each other. Of several values at an
     instant the greatest counts, with ``after`` the least, so that the result does not depend on the order of ``right``.
     """
+    if left.is_empty():
+        return left.with_columns(pl.lit(None, right.schema[column]).alias(name) for name, column in values.items())
     known = right.filter(pl.col(right_at or at).is_not_null())
     asked_key, known_key = key_codes(by, left, known)
     asked_at, is_asked = column_numbers(left, at)

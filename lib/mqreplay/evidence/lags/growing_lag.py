@@ -152,16 +152,20 @@ def falling_behind_of_shard(offset_change: pl.DataFrame, ends: pl.DataFrame, beh
     """
     of_master = (pl.col("broker_id") == 0) & pl.col("client_id").is_null() & pl.col("new_offset").is_not_null()
     changes = offset_change.filter(of_master).select(*GROUP_QUEUE, "to_ts", "new_offset")
-    points = _with_runs(_points(changes, changes.select(GROUP_QUEUE).unique().filter(is_of_application()), ends))
-    by = [*GROUP_QUEUE, "run"]
-    peaks = points.filter(pl.col("ts") <= pl.col("ts").sort_by("lag", "ts").last().over(by))
+    keys = changes.select(GROUP_QUEUE).unique().filter(is_of_application()).with_row_index("key")
+    points = _with_runs(_points(changes.join(keys, GROUP_QUEUE), keys, ends))
+    grew = points.group_by("run").agg(
+        (pl.col("ts").last() - pl.col("ts").first() >= pl.duration(seconds=behind_s)).alias("long"),
+        (pl.col("lag").max() > pl.col("lag").first()).alias("more"),
+    )
+    rising = points.join(grew.filter("long", "more"), "run", how="semi", maintain_order="left")
+    peaks = rising.filter(pl.col("ts") <= pl.col("ts").sort_by("lag", "ts").last().over("run"))
     rose, advanced = pl.col("rise") > 0, pl.col("did") > 0
     inner = pl.col("rise").is_not_null()
     steps, growth = inner.sum(), pl.col("lag").last() - pl.col("lag").first()
     spans = (
-        peaks.sort("ts")
-        .with_columns(pl.when(pl.int_range(pl.len()).over(by) > 0).then(pl.col("rise", "did")))
-        .group_by(by)
+        peaks.with_columns(pl.when(pl.int_range(pl.len()).over("run") > 0).then(pl.col("rise", "did")))
+        .group_by("key", "run", maintain_order=True)
         .agg(
             pl.col("ts").first().alias("from_ts"),
             pl.col("ts").last().alias("to_ts"),
@@ -178,36 +182,42 @@ def falling_behind_of_shard(offset_change: pl.DataFrame, ends: pl.DataFrame, beh
     length_s = (pl.col("to_ts") - pl.col("from_ts")).dt.total_milliseconds() / 1000
     is_long = (length_s >= behind_s) & (pl.col("waiting") * length_s >= pl.col("arrived") * BEHIND_S)
     found = spans.filter(is_long & pl.col("steady") & pl.col("no_burst") & (pl.col("waiting") > pl.col("lag_before")))
-    later = found.select(*GROUP_QUEUE, "to_ts", "waiting").join(points.select(*GROUP_QUEUE, "ts", "lag"), GROUP_QUEUE)
+    later = found.select("key", "to_ts", "waiting").join(points.select("key", "ts", "lag"), "key")
     halved = later.filter((pl.col("ts") > pl.col("to_ts")) & (pl.col("lag") <= pl.col("waiting") / 2))
-    first = halved.group_by(*GROUP_QUEUE, "to_ts").agg(pl.col("ts").min().alias("halved_ts"))
+    first = halved.group_by("key", "to_ts").agg(pl.col("ts").min().alias("halved_ts"))
     columns = ("from_ts", "to_ts", "lag_before", "waiting", "arrived", "consumed", "halved_ts")
     return (
-        found.join(first, [*GROUP_QUEUE, "to_ts"], how="left")
+        found.join(first, ["key", "to_ts"], how="left")
+        .join(keys, "key")
         .select(*GROUP_QUEUE, *columns)
         .sort(*GROUP_QUEUE, "from_ts")
     )
 
 
 def _points(changes: pl.DataFrame, keys: pl.DataFrame, ends: pl.DataFrame) -> pl.DataFrame:
-    """Return the lag at one statement of the end in STEP_S seconds: GROUP_QUEUE, ts, end, offset, lag."""
+    """Return the lag at one statement of the end in STEP_S seconds: key, ts, end, offset, lag, in order of key and ts.
+
+    ``keys`` has a number, key, of each GROUP_QUEUE, and ``changes`` have it too.
+    """
     bucket = pl.col("at").dt.truncate(f"{STEP_S}s").alias("bucket")
     highs = ends.filter(pl.col("queue_max_offset").is_not_null()).join(keys, QUEUE, how="semi")
     each = highs.group_by(*QUEUE, bucket).agg(
         pl.col("at").max().alias("ts"), pl.col("queue_max_offset").max().alias("end")
     )
-    met = as_of(keys.join(each, QUEUE), changes, GROUP_QUEUE, "ts", {"offset": "new_offset"}, right_at="to_ts")
-    return met.with_columns(lag_of("end", "offset")).drop_nulls("lag").drop("bucket")
+    asked = keys.join(each, QUEUE).select("key", "ts", "end").sort("key", "ts")
+    met = as_of(asked, changes, ["key"], "ts", {"offset": "new_offset"}, right_at="to_ts")
+    return met.with_columns(lag_of("end", "offset")).drop_nulls("lag")
 
 
 def _with_runs(points: pl.DataFrame) -> pl.DataFrame:
     """Return the points with rise and did (since the point before), and run: while the lag does not fall."""
-    before = {name: pl.col(name).shift(1).over(GROUP_QUEUE) for name in ("lag", "offset", "ts")}
+    same = pl.col("key") == pl.col("key").shift(1)
+    before = {name: pl.when(same).then(pl.col(name).shift(1)) for name in ("lag", "offset", "ts")}
     falls = (pl.col("lag") < before["lag"] * NOISE) | (pl.col("ts") - before["ts"] > pl.duration(seconds=4 * STEP_S))
-    return points.sort(*GROUP_QUEUE, "ts").with_columns(
+    return points.with_columns(
         rise=pl.col("lag") - before["lag"],
         did=pl.col("offset") - before["offset"],
-        run=falls.fill_null(True).cum_sum().over(GROUP_QUEUE),
+        run=falls.fill_null(True).cum_sum(),
     )
 
 

@@ -50,8 +50,15 @@ def offset_leaps_of_shard(offset_change: pl.DataFrame, ends: pl.DataFrame) -> pl
     ).filter(pl.col("new_offset") > pl.col("previous_offset"), pl.col("from_ts").is_not_null())
     highs = ends.filter(pl.col("queue_max_offset").is_not_null())
     waiting = as_of(rises, highs, QUEUE, "_next", {"_since": "at"}, right_at="queue_max_offset", after=True)
-    waiting = waiting.filter(pl.col("_since") <= pl.col(f"_{IDLE_S}")).filter(is_of_application())
+    size, did = pl.col("new_offset") - pl.col("previous_offset"), pl.col("previous_offset") - pl.col("_before")
+    waited = (pl.col("_since") <= pl.col(f"_{PACE_S}")) & (size >= LEAST)
+    waiting = waiting.filter(pl.col("_since") <= pl.col(f"_{IDLE_S}"), pl.col("idle") | waited)
+    waiting = waiting.filter(is_of_application())
     known = as_of(waiting, changes, GROUP_QUEUE, f"_{PACE_S}", {"_before": "new_offset"}, right_at="to_ts")
+    was_slow = waited & (did > 0) & (size >= PACE_TIMES * did)
+    known = known.filter(pl.col("idle") | was_slow)
+    # Few rows are left: their queues are all that is looked up.
+    highs, changes = highs.join(known, QUEUE, how="semi"), changes.join(known, GROUP_QUEUE, how="semi")
     known = as_of(known, highs, QUEUE, "_later", {"_end": "queue_max_offset", "_end_ts": "at"}, right_at="at")
     known = as_of(known, changes, GROUP_QUEUE, "_end_ts", {"_after": "new_offset"}, right_at="to_ts")
     known = as_of(known, highs, QUEUE, "new_offset", {"reached_ts": "asked_at"}, right_at="queue_max_offset")
@@ -59,9 +66,7 @@ def offset_leaps_of_shard(offset_change: pl.DataFrame, ends: pl.DataFrame) -> pl
     known = as_of(
         known, highs, QUEUE, "to_ts", {"queue_max_offset": "queue_max_offset"}, right_at="asked_at", after=True
     )
-    size, did = pl.col("new_offset") - pl.col("previous_offset"), pl.col("previous_offset") - pl.col("_before")
     arrived, done = pl.col("_end") - pl.col("new_offset"), pl.col("_after") - pl.col("new_offset")
-    was_slow = (pl.col("_since") <= pl.col(f"_{PACE_S}")) & (did > 0) & (size >= PACE_TIMES * did) & (size >= LEAST)
     stays_slow = (pl.col("_end_ts") >= pl.col("to_ts") + pl.duration(seconds=AFTER_S)) & (arrived >= 2 * done)
     leap = was_slow & stays_slow & (arrived > 0) & (pl.col("new_offset") <= pl.col("queue_max_offset"))
     judged = known.with_columns(leap=leap.fill_null(False)).filter(pl.col("idle") | pl.col("leap"))
@@ -69,7 +74,7 @@ def offset_leaps_of_shard(offset_change: pl.DataFrame, ends: pl.DataFrame) -> pl
         *("day", "broker_name", "broker_id", "topic", "consumer_group", "queue_id"),
         pl.lit("jump").alias("kind"),
         *("previous_offset", "new_offset"),
-        (pl.col("new_offset") - pl.col("previous_offset")).alias("size"),
+        size.alias("size"),
         *("from_ts", "to_ts"),
         pl.lit("reset").alias("cause"),
         pl.lit(0, pl.Int64).alias("redelivered_max"),
