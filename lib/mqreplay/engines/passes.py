@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 import polars as pl
@@ -132,7 +132,8 @@ class Pass(Generic[Input, Result]):
 
     The function must be defined at module level; its input and its result must be picklable. If a worker dies, it may
     be called twice for a shard. With ``rules`` it is the first half, and returns Asked; ``finish`` takes the rest and
-    the answers of the rules, a row for each case, and returns the result.
+    the answers of the rules, a row for each case, and returns the result. With ``parts`` (of the work, each with the
+    tables that it reads), shards may have a part: the function then does the work of this part alone.
     """
 
     function: Callable[[CountedRows, Shard, Input, GoldRows], Result | Asked]
@@ -140,6 +141,7 @@ class Pass(Generic[Input, Result]):
     gold: tuple[str, ...] = ()
     rules: tuple[CaseRule[Input, Any], ...] = ()
     finish: Callable[[Any, Sequence[pl.DataFrame], Input, GoldRows], Result] | None = None
+    parts: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
     def run(self, source: Any, shard: Shard, inputs: Input, gold: GoldRows) -> Result:
         """Call the function, the rules and ``finish`` in this process."""

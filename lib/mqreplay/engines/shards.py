@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -14,6 +14,8 @@ from mqreplay.lake.buckets import BUCKETS
 
 SHARD_ROWS = 400_000  # rows of pull and the like: some 500 MB of a worker's memory while they are judged
 
+LARGE_SHARD = 1.5  # times as many rows: only a queue that is too large has so many
+
 Counts = npt.NDArray[np.int64]
 
 
@@ -21,12 +23,17 @@ Counts = npt.NDArray[np.int64]
 class Shard:
     """All rows with a bucket from ``low`` to ``high``: whole queues, because a queue is in one bucket.
 
-    ``rows`` is their number as far as it is known.
+    ``rows`` is their number as far as it is known. With a ``part``, the task does only this part of the pass's work.
     """
 
     low: int
     high: int
     rows: int = 0
+    part: str = ""
+
+    def does(self, part: str) -> bool:
+        """Return whether a part of the work belongs to the shard's task."""
+        return self.part in ("", part)
 
     def has(self, bucket: pl.Expr) -> pl.Expr:
         """Return which buckets belong to the shard."""
@@ -63,6 +70,15 @@ def deal(counts: Counts, most_rows: int = SHARD_ROWS) -> list[Shard]:
         rows += count
     bounds = [0, *ends, BUCKETS]
     return [Shard(low, high - 1, int(counts[low:high].sum())) for low, high in pairwise(bounds)]
+
+
+def divided(shards: Sequence[Shard], parts: Collection[str], most_rows: int = SHARD_ROWS) -> list[Shard]:
+    """Return the shards; those of a queue that is too large for one task have a task for each part of the work."""
+    return [
+        replace(shard, part=part)
+        for shard in shards
+        for part in (parts if shard.rows > LARGE_SHARD * most_rows else [""])
+    ]
 
 
 def deal_evenly(rows: int, most_rows: int = SHARD_ROWS) -> list[Shard]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +21,7 @@ from mqreplay.engines.rows import NamedRows, RowSource, file_rows
 from mqreplay.engines.shards import Shard
 from mqreplay.engines.spark_row_functions import with_answers, with_computed
 from mqreplay.engines.spark_tables import FEW_ROWS, SparkTables, bucket, described, known_errors
-from mqreplay.engines.spark_task import PACKED_SQL, RESULT, SparkTask, finishing_function, partition_function
+from mqreplay.engines.spark_task import PACKED_SQL, RESULT, TASK, SparkTask, finishing_function, partition_function
 from mqreplay.lake.buckets import BUCKETS
 from mqreplay.lake.ipc_blobs import batches_of
 from mqreplay.lake.row_filter import Days, RowFilter
@@ -95,10 +96,12 @@ class SparkPassRunner:
         """Return the results and gold rows of all tasks, packed."""
         from pyspark.sql.pandas.types import from_arrow_schema
 
-        data = packed(task)
+        numbers = self._task_numbers(shards)
+        parts_of_tasks = {number: shard.part for shard, number in numbers.items() if shard.part}
+        data = packed(replace(task, parts=parts_of_tasks))
         # Rows that are not dealt need no union: a task has those of one table.
         together = [tables] if step.is_dealt else [[table] for table in tables]
-        rows = [self._union(each, shards if step.is_dealt else [], task.inputs) for each in together]
+        rows = [self._union(step, each, numbers if step.is_dealt else {}, task.inputs) for each in together]
         asked = from_arrow_schema(task.schema)
         parts = [each.mapInArrow(partition_function(data, step.name), asked) for each in rows]
         if step.finish is not None:
@@ -161,12 +164,16 @@ class SparkPassRunner:
         frames = {table.name: self.source.read(table.name, self._days[table.name], pl.lit(True)) for table in whole}
         return SparkTask(step, inputs, schemas, frames, storage())
 
-    def _union(self, tables: Sequence[PassTable], shards: Sequence[Shard], inputs: Any) -> DataFrame:
-        """Return the rows of the tables: each is a column of structs, null in rows of other tables."""
+    def _union(
+        self, step: Pass[Any, Any], tables: Sequence[PassTable], numbers: Mapping[Shard, int], inputs: Any
+    ) -> DataFrame:
+        """Return the rows of the tables: each is a column of structs, null in rows of other tables.
+
+        ``numbers`` are those of shards, each with a partition of its own.
+        """
         from pyspark.sql import functions as F
 
-        numbers = self._task_numbers(shards)
-        parts = []
+        parts, some_are_unassigned = [], False
         for table in tables:
             names = table.names(self._tables.columns(table.name))
             rows = self._tables.of_cluster(table.name, self._cluster, self._days[table.name], names)
@@ -174,24 +181,29 @@ class SparkPassRunner:
                 read, answers = (self._tables.warehouse.contracts[name] for name in (table.name, table.function.table))
                 rows = with_computed(rows, table.function, inputs, read, answers)
             row = F.struct(*rows.columns).alias(table.name.replace(".", "__"))
-            key = [] if table.key is None or not shards else [_number(bucket(table.key), numbers).alias("_task")]
+            key = []
+            if table.key is not None and numbers:
+                lists = _numbers_of_buckets(table, step, numbers)
+                some_are_unassigned |= any(UNASSIGNED in each for each in lists)
+                of_row = [_number(bucket(table.key), each) for each in lists]
+                # Each part of the work that reads the table gets the row.
+                task = of_row[0] if len(of_row) == 1 else F.explode(F.array_distinct(F.array(*of_row)))
+                key = [task.alias(TASK)]
             parts.append(rows.select(*key, row))
         union = reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), parts)
-        if not shards:
+        if not numbers:
             return union
-        mine = union.where(F.col("_task") != UNASSIGNED) if UNASSIGNED in numbers else union
-        return mine.repartition(len(shards), "_task").drop("_task")
+        mine = union.where(F.col(TASK) != UNASSIGNED) if some_are_unassigned else union
+        dealt = mine.repartition(len(numbers), TASK)
+        return dealt if any(shard.part for shard in numbers) else dealt.drop(TASK)
 
-    def _task_numbers(self, shards: Sequence[Shard]) -> list[int]:
-        """Return a number for each bucket, which Spark's hash puts into a partition of the shard's own.
+    def _task_numbers(self, shards: Sequence[Shard]) -> dict[Shard, int]:
+        """Return a number for each shard, which Spark's hash puts into a partition of the shard's own.
 
         The largest shards are in the first partitions, which start first.
         """
         numbers = self._partition_numbers(len(shards)) if len(shards) > 1 else [0]
-        found = [UNASSIGNED] * BUCKETS
-        for place, shard in enumerate(sorted(shards, key=lambda shard: -shard.rows)):
-            found[shard.low : shard.high + 1] = [numbers[place]] * (shard.high + 1 - shard.low)
-        return found
+        return dict(zip(sorted(shards, key=lambda shard: -shard.rows), numbers, strict=False))
 
     def _partition_numbers(self, partitions: int) -> list[int]:
         """Return for each partition a number that `repartition` puts into it."""
@@ -203,6 +215,19 @@ class SparkPassRunner:
             # Without a number, shards share a partition: a task then has several of them.
             self._numbers[partitions] = [placed.get(place, place) for place in range(partitions)]
         return self._numbers[partitions]
+
+
+def _numbers_of_buckets(table: PassTable, step: Pass[Any, Any], numbers: Mapping[Shard, int]) -> list[list[int]]:
+    """Return the number of the task for each bucket: a list for each part of the work that reads the table."""
+    lists = []
+    for part in [part for part, names in step.parts.items() if table.name in names] or [""]:
+        of_bucket = [UNASSIGNED] * BUCKETS
+        for shard, number in numbers.items():
+            if shard.does(part):
+                of_bucket[shard.low : shard.high + 1] = [number] * (shard.high + 1 - shard.low)
+        if of_bucket not in lists:
+            lists.append(of_bucket)
+    return lists
 
 
 def _number(place: Column, numbers: Sequence[int]) -> Column:

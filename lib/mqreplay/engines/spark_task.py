@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
@@ -19,6 +19,7 @@ from mqreplay.lake.ipc_blobs import Batches, blob_of
 from mqreplay.lake.storage import Storage, use_storage
 from mqreplay.lake.table_writer import as_table
 
+TASK = "_task"  # a column with the number of the task that a row is for
 RESULT = "result"  # the tag of a packed result; gold rows have their table's name
 PACKED = pa.schema([("_table", pa.string()), ("rows", pa.binary())])
 PACKED_SQL = "_table STRING, rows BINARY"
@@ -33,6 +34,7 @@ class SparkTask:
     schemas: Mapping[str, pa.Schema]  # without the cluster
     frames: Mapping[str, pl.DataFrame]
     storage: Storage
+    parts: Mapping[int, str] = field(default_factory=dict)  # of the numbers of tasks that do a part of the work
 
     @property
     def schema(self) -> pa.Schema:
@@ -45,10 +47,10 @@ class SparkTask:
         result = self.step.run(FrameRows(self.schemas, self.frames), ALL, self.inputs, gold)
         return packed((result, gold.rows))
 
-    def ask(self, frames: Mapping[str, pl.DataFrame]) -> Iterator[pa.RecordBatch]:
+    def ask(self, frames: Mapping[str, pl.DataFrame], part: str) -> Iterator[pa.RecordBatch]:
         """Call the pass's function with these rows; yield rows of ``schema``: gold rows, the result, and cases."""
-        gold = _PackedGold(self.schemas)
-        made = self.step.function(FrameRows(self.schemas, {**self.frames, **frames}), ALL, self.inputs, gold)
+        gold, shard = _PackedGold(self.schemas), replace(ALL, part=part)
+        made = self.step.function(FrameRows(self.schemas, {**self.frames, **frames}), shard, self.inputs, gold)
         cases, rest = made if isinstance(made, Asked) else ((), made)
         for tag, data in gold.packed(rest):
             yield self._rows({"_table": pa.array([tag]), "rows": pa.array([data], pa.binary())})
@@ -122,10 +124,12 @@ def _named(name: str, run: Batches) -> Batches:
 def _run_partition(data: bytes, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Run a packed SparkTask on the rows of a partition: each table is a column of structs, null in others' rows."""
     rows: dict[str, list[pa.RecordBatch]] = {}
-    count = 0
+    count, part = 0, ""
     for batch in batches:
         for name, column in zip(batch.schema.names, batch.columns, strict=True):
-            if column.null_count < len(column):
+            if name == TASK:
+                part = _task(data).parts.get(column[0].as_py(), "") if len(column) else part
+            elif column.null_count < len(column):
                 rows.setdefault(name, []).append(pa.RecordBatch.from_struct_array(column.drop_null()))
         count += len(batch)
         # Without a key, any part of the rows will do, and a partition may have most of a table.
@@ -133,15 +137,15 @@ def _run_partition(data: bytes, batches: Iterable[pa.RecordBatch]) -> Iterator[p
             yield from _ask(data, rows)
             count = 0
     if rows:
-        yield from _ask(data, rows)
+        yield from _ask(data, rows, part)
 
 
-def _ask(data: bytes, rows: dict[str, list[pa.RecordBatch]]) -> Iterator[pa.RecordBatch]:
+def _ask(data: bytes, rows: dict[str, list[pa.RecordBatch]], part: str = "") -> Iterator[pa.RecordBatch]:
     """Run a packed SparkTask on the rows by table, and remove them."""
     task = _task(data)
     use_storage(task.storage)
     frames = {name.replace("__", "."): _frame(rows.pop(name)) for name in list(rows)}
-    yield from task.ask(frames)
+    yield from task.ask(frames, part)
 
 
 def _finish_partition(data: bytes, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -11,7 +11,8 @@ from mqreplay.replay.day import CHECKPOINT, DESCRIPTIONS, INSTANTS
 from mqreplay.words.time_span import ONE_DAY
 
 DAY_TABLES = [f"silver.{name}" for name in (*INSTANTS, *DESCRIPTIONS)]
-DAY_TABLES += ["bronze.quarantine", "gold.allocation", "gold.pull_route", "gold.offset_continuity", "gold.finding"]
+DAY_TABLES += ["bronze.quarantine"]
+GOLD_BEFORE = ("gold.allocation", "gold.pull_route", "gold.offset_continuity", "gold.finding")
 ALL_DAYS = ("silver.topic_config", "silver.broker", "silver.subscription_group")
 
 
@@ -19,6 +20,7 @@ def days_read(warehouse: Warehouse, cluster: str, day: dt.date, since: dt.dateti
     """Return by table the days that a replay of the time from ``since`` to the end of ``day`` reads."""
     around, any_day = Days(since.date() - ONE_DAY, day + ONE_DAY), Days()
     days = {name: around if _is_dated(warehouse, name) else any_day for name in DAY_TABLES}
+    days |= dict.fromkeys(GOLD_BEFORE, Days(min(since.date(), day - ONE_DAY), day - ONE_DAY))  # not what is replaced
     # Without the checkpoint of the midnight after ``since``, an earlier one and the changes since then are needed.
     midnight = since.date() + ONE_DAY
     at_midnight = Days(midnight, midnight)

@@ -15,7 +15,7 @@ from mqreplay.decisions.failover_exposure import lacked_of_shard
 from mqreplay.decisions.group_status import status_of_shard
 from mqreplay.decisions.offset_continuity import offset_continuity, skips, suspects
 from mqreplay.decisions.pull_answer import PULL_ANSWER, stored_rows
-from mqreplay.decisions.pull_batch import PULL_BATCH, pull_batches
+from mqreplay.decisions.pull_batch import PULL_BATCH
 from mqreplay.decisions.pull_refusals import pull_answers, refusal_inputs
 from mqreplay.decisions.pull_route import PULL_ROUTE
 from mqreplay.decisions.queue_owner import pull_intervals_of_shard
@@ -24,7 +24,7 @@ from mqreplay.decisions.queue_start import QUEUE_START, consumers, queue_start
 from mqreplay.decisions.slave_suggestion import SLAVE_SUGGESTION
 from mqreplay.engines.passes import Asked, GoldRows, Pass, PassRunner
 from mqreplay.engines.rows import RowSource, Wanted
-from mqreplay.engines.shards import ALL, Shard
+from mqreplay.engines.shards import ALL, Shard, divided
 from mqreplay.evidence.brokers.broker_outages import answers_of_shard, errors_of_shard
 from mqreplay.evidence.brokers.routes import route_changes
 from mqreplay.evidence.client_clocks import client_clocks, clock_samples
@@ -78,14 +78,18 @@ from mqreplay.replay.queue_results import (
 from mqreplay.replay.queue_tables import (
     LOWERED_OFFSETS,
     OFFSETS_BEFORE,
+    PARTS,
     PULL_ROUTES,
+    PULLS,
+    QUEUES,
     SILVER,
     SNAPSHOT_ROWS,
     TOPIC_STATS,
 )
-from mqreplay.replay.task_results import JudgedRows, add_judged, counted_rows, merged
+from mqreplay.replay.task_results import add_judged, counted_rows, merged
 
 OFFSET_CHANGE: Final = "silver.offset_change"
+NO_ROWS: Final = pl.lit(value=False)
 # The small tables that the pass over queues needs.
 SMALL_TABLES: Final = (*DESCRIPTIONS, "broker_runtime", "server_request", "snapshot", "topic_config", "topic_stats")
 
@@ -94,17 +98,20 @@ def judge_queues(source: RowSource, shard: Shard, shared: QueueInput, gold: Gold
     """Judge everything that concerns single queues, but the routes and suggestions of pulls."""
     context, facts, gone = shared.context, shared.facts, shared.unregistrations
     day, limits, small = DayRows(context.day, source), context.settings.findings, context.small
-    raw = {name: day.silver(name, shard) for name in BY_QUEUE}
-    rows = raw
+    of_pulls, of_queues = (shard if shard.does(part) else NO_ROWS for part in (PULLS, QUEUES))
+    raw = {name: day.silver(name, shard if _is_read(name, shard) else NO_ROWS) for name in BY_QUEUE}
+    none = {name: rows.clear() for name, rows in raw.items()}
+    logged = len(raw["consume"]) + len(raw["produce"])
+    asked, cases = ask_pulls(day, of_pulls, shared, raw if shard.does(PULLS) else none, gold)
+    raw = rows = raw if shard.does(QUEUES) else none
     if context.skew is not None:
-        rows = {name: day.silver(name, shard, context.skew) for name in BY_QUEUE}
-    asked, cases = ask_pulls(day, shard, shared, raw)
-    pulls = _judge_pulls(shared, raw, asked, gold)
+        rows = {name: day.silver(name, of_queues, context.skew) for name in BY_QUEUE}
+    pulls = _judge_pulls(shared, raw, gold)
     rows = day.with_stated_ends(rows, context.raw["broker"])
     changes, commits, pull = rows["offset_change"], rows["offset_commit"], rows["pull"]
     events = queue_events(changes, commits, pull, small["topic_stats"], facts.groups_with_accepted_commits)
-    samples = _clock_samples(day, shard, shared, events)
-    offsets = _judge_offsets(shared, rows, events, day.silver(LOWERED, shard), gold)
+    samples = _clock_samples(day, of_queues, shared, events)
+    offsets = _judge_offsets(shared, rows, events, day.silver(LOWERED, of_queues), gold)
     skewed = client_clocks([], limits.clock_skew_s) if context.skew is None else context.skew.rows
     reach_s = context.settings.replay.reset_reach_s
     result = AskedQueues(
@@ -129,7 +136,7 @@ def judge_queues(source: RowSource, shard: Shard, shared: QueueInput, gold: Gold
         activity=activity_of_shard(skewed, pull, commits),
         # Clients' logs have only a few answers to pulls, without requests.
         pull_counts=pl.DataFrame({"answers": [len(pull)], "requests": [pull["opaque"].count()]}),
-        logged_counts=pl.DataFrame({"rows": [len(rows["consume"]) + len(rows["produce"])]}),
+        logged_counts=pl.DataFrame({"rows": [logged]}),
         pulled=pulled_messages_of_shard(pull, stored_commits(commits), changes, shared.sent_topics),
     )
     return Asked(cases, (result, asked))
@@ -143,7 +150,12 @@ def judge_pulls(
     return QueueResult(**vars(asked_queues), routes=judged_pulls(asked_pulls, answers, shared, gold))
 
 
-def _judge_pulls(shared: QueueInput, raw: Frames, asked: AskedPulls, gold: GoldRows) -> PullResult:
+def _is_read(name: str, shard: Shard) -> bool:
+    """Return whether the shard's part of the work reads a table of BY_QUEUE."""
+    return not shard.part or SILVER[name].name in PARTS[shard.part]
+
+
+def _judge_pulls(shared: QueueInput, raw: Frames, gold: GoldRows) -> PullResult:
     context, pull = shared.context, raw["pull"]
     of_day, tables = context.day.judged, context.raw
     starts = queue_start(
@@ -161,12 +173,8 @@ def _judge_pulls(shared: QueueInput, raw: Frames, asked: AskedPulls, gold: GoldR
     stored = stored_rows(answered)
     gold.add(PULL_ANSWER.table, stored.filter(of_day))
     judged.append(counted_rows(PULL_ANSWER, answered.filter(of_day)))
-    right = asked.suggestions.filter(~pl.col("client_id").is_in(context.skewed_clients))
-    batches = pull_batches(pull, right, tables["broker"], of_day, context.settings.findings.same_cause_gap_s)
-    judged.append(JudgedRows(batches.counts, add_judged(gold, PULL_BATCH, batches.differing).gaps))
     return PullResult(
         judged=merged(judged),
-        disk_runs=batches.disk_runs,
         refused_runs=refused_runs_of_shard(stored, context.settings.findings.same_cause_gap_s),
         new_starts=new_starts_of_shard(starts),
         first_uses=first_uses_of_shard(pull),
@@ -212,14 +220,14 @@ def _judge_offsets(
     )
 
 
-def _clock_samples(day: DayRows, shard: Shard, shared: QueueInput, events: QueueEvents) -> pl.DataFrame:
+def _clock_samples(day: DayRows, wanted: Wanted, shared: QueueInput, events: QueueEvents) -> pl.DataFrame:
     """Return the samples of clients' clocks in all recordings of the day: a clock may be off by days."""
     reach = shared.clocks_reach
     if reach is None:
         return pl.DataFrame()
     if reach > NO_TIME:
         names = ("offset_change", "offset_commit", "pull")
-        changes, commits, pull = (day.around(name, reach, shard) for name in names)
+        changes, commits, pull = (day.around(name, reach, wanted) for name in names)
         stats = day.around("topic_stats", reach)
         events = queue_events(changes, commits, pull, stats, shared.facts.groups_with_accepted_commits)
     return pl.DataFrame(pl.from_arrow(clock_samples(events)))
@@ -234,6 +242,7 @@ QUEUE_PASS: Final = Pass(
     ),
     PULL_RULES,
     judge_pulls,
+    PARTS,
 )
 
 
@@ -250,7 +259,7 @@ class _StatedOffsets:
         """As RowSource.read."""
         if table == OFFSET_CHANGE:
             return self.changes.filter(wanted).select(columns or self.changes.columns)
-        return self.source.read(table, days, pl.lit(value=False), None, columns)
+        return self.source.read(table, days, NO_ROWS, None, columns)
 
 
 class _Dropped:
@@ -265,7 +274,7 @@ def run_queues(
 ) -> QueueResult:
     """Judge all queues. Those of ``stated_changes`` are few, and in no shard: an operator asked for them."""
     context = queue_input.context
-    parts = runner.run(QUEUE_PASS, shards, queue_input)
+    parts = runner.run(QUEUE_PASS, divided(shards, PARTS), queue_input)
     if len(stated_changes):
         # Answers are of single groups: they copy no file.
         small = {**context.small, "snapshot": context.small["snapshot"].clear()}
@@ -277,7 +286,7 @@ def run_queues(
 
 def stated_changes(runner: PassRunner, consume_stats: pl.DataFrame, facts: NightFacts) -> pl.DataFrame:
     """Return the offsets of groups that only answers to GET_CONSUME_STATS show, as changes."""
-    like = runner.source.read(OFFSET_CHANGE, Days(), pl.lit(value=False))
+    like = runner.source.read(OFFSET_CHANGE, Days(), NO_ROWS)
     return changes_of_groups(consume_stats, facts.groups_with_commits | facts.groups_with_copies, like)
 
 

@@ -1,4 +1,4 @@
-"""The routes and suggestions of pulls, in the two halves of the pass over queues: cases of rules, and their answers."""
+"""What concerns each pull alone, in the two halves of the pass over queues: cases of rules, and their answers."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from typing import Final
 import polars as pl
 
 from mqreplay.core.topic_route import MASTER_ID
+from mqreplay.decisions.judgement import undetermined_of_shard
+from mqreplay.decisions.pull_batch import PULL_BATCH, Batches, pull_batches
 from mqreplay.decisions.pull_route import (
     PULL_ROUTE,
     ROUTE_ANSWER,
@@ -28,7 +30,7 @@ from mqreplay.decisions.slave_suggestion import (
     suggestion_cases,
 )
 from mqreplay.engines.passes import CaseRule, GoldRows, no_settings
-from mqreplay.engines.shards import Shard
+from mqreplay.engines.rows import Wanted
 from mqreplay.evidence.brokers.broker_outages import failovers_of_shard
 from mqreplay.evidence.brokers.failovers import returns_of_shard
 from mqreplay.evidence.brokers.slave_reads import slave_reads
@@ -37,7 +39,7 @@ from mqreplay.findings.pulls import exceptional_pulls_of_shard
 from mqreplay.replay.context import Frames
 from mqreplay.replay.day import DayRows
 from mqreplay.replay.queue_results import QueueInput, RouteResult
-from mqreplay.replay.task_results import add_judged, merged
+from mqreplay.replay.task_results import JudgedRows, add_judged, merged
 
 
 @dataclass(frozen=True)
@@ -45,19 +47,21 @@ class AskedPulls:
     """Frames of the first half for the second one.
 
     ``routes`` and ``suggestions``: those of route_cases and suggestion_cases; ``routes_before``: rows of
-    gold.pull_route of the lookback; ``ends``: the ends of queues in answers that suggested a slave.
+    gold.pull_route of the lookback; ``ends``: the ends of queues in answers that suggested a slave; ``batches``: with
+    no row that was added to gold.
     """
 
     routes: pl.DataFrame
     routes_before: pl.DataFrame
     suggestions: pl.DataFrame
     ends: pl.DataFrame
+    batches: Batches
 
 
 def ask_pulls(
-    day: DayRows, shard: Shard, shared: QueueInput, raw: Frames
+    day: DayRows, wanted: Wanted, shared: QueueInput, raw: Frames, gold: GoldRows
 ) -> tuple[AskedPulls, tuple[pl.DataFrame, pl.DataFrame]]:
-    """Return the pulls of a shard, and the cases of PULL_RULES."""
+    """Return the pulls of a shard, and the cases of PULL_RULES. ``wanted``: which rows of gold are its own."""
     context, pull, tables = shared.context, raw["pull"], shared.context.raw
     replay, changes, new = context.settings.replay, shared.route_changes, shared.facts.new_clients
     routes, cases = route_cases(pull, changes, new, context.starts, replay.route_slack_ms)
@@ -70,12 +74,21 @@ def ask_pulls(
         tables["broker_runtime"],
         replay.poll_slack_ms,
     )
+    batches = pull_batches(
+        pull,
+        suggestions.filter(~pl.col("client_id").is_in(context.skewed_clients)),
+        tables["broker"],
+        context.day.judged,
+        context.settings.findings.same_cause_gap_s,
+    )
+    gold.add(PULL_BATCH.table, batches.differing)
     to_slave = pull.filter(pl.col("suggest_which_broker_id") > MASTER_ID)
     asked = AskedPulls(
         routes=routes,
-        routes_before=day.gold_before(PULL_ROUTE.table, "request_ts", shard),
+        routes_before=day.gold_before(PULL_ROUTE.table, "request_ts", wanted),
         suggestions=suggestions,
         ends=to_slave.select("record_id", "max_offset", "next_begin_offset"),
+        batches=batches,
     )
     return asked, (cases, cases_of_suggestions)
 
@@ -91,9 +104,11 @@ def judged_pulls(asked: AskedPulls, answers: Sequence[pl.DataFrame], shared: Que
     judged = [
         add_judged(gold, PULL_ROUTE, routes),
         add_judged(gold, SLAVE_SUGGESTION, suggestions.filter(of_day)),
+        JudgedRows(asked.batches.counts, undetermined_of_shard(PULL_BATCH, asked.batches.differing)),
     ]
     return RouteResult(
         judged=merged(judged),
+        disk_runs=asked.batches.disk_runs,
         exceptional_pulls=exceptional_pulls_of_shard(reads, context.settings.findings.same_cause_gap_s),
         failovers=failovers_of_shard(known),
         returns=returns_of_shard(known),

@@ -46,7 +46,6 @@ class PullResult:
     """Frames of judged pulls; the functions that make them describe them."""
 
     judged: JudgedRows
-    disk_runs: pl.DataFrame
     refused_runs: pl.DataFrame
     new_starts: pl.DataFrame
     first_uses: pl.DataFrame
@@ -54,9 +53,10 @@ class PullResult:
 
 @dataclass(frozen=True)
 class RouteResult:
-    """Frames of pulls with their routes, and with suggestions."""
+    """Frames of pulls with their routes, suggestions and batches."""
 
     judged: JudgedRows
+    disk_runs: pl.DataFrame
     exceptional_pulls: pl.DataFrame
     failovers: pl.DataFrame
     returns: pl.DataFrame

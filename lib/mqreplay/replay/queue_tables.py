@@ -30,3 +30,15 @@ OFFSETS_BEFORE: Final = PassTable(CHECKPOINT, QUEUE_BUCKET)
 PULL_ROUTES: Final = PassTable("gold.pull_route", QUEUE_BUCKET)
 SNAPSHOT_ROWS: Final = PassTable("silver.snapshot")  # few: every task has all
 TOPIC_STATS: Final = PassTable("silver.topic_stats")
+
+# A queue that is too large for one task has two: for what concerns each pull alone, and for all else.
+PULLS, QUEUES = "pulls", "queues"
+PARTS: Final = {
+    PULLS: frozenset({"silver.pull", "silver.consume", "silver.produce", PULL_ROUTES.name}),
+    QUEUES: frozenset(
+        {
+            *("silver.pull", "silver.offset_commit", "silver.offset_lookup", "silver.offset_change"),
+            *(LOWERED_OFFSETS.name, OFFSETS_BEFORE.name),
+        }
+    ),
+}
