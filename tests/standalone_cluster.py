@@ -26,6 +26,23 @@ def environment() -> dict[str, str]:
     }
 
 
+def stock_spark(folder: Path) -> Path:
+    """Make a SPARK_HOME as Apache ships it, without Delta's JARs."""
+    import pyspark
+
+    from mqreplay.lake.jars import delta_release
+
+    shipped = Path(pyspark.__file__).parent
+    (folder / "jars").mkdir(parents=True)
+    for each in shipped.iterdir():
+        if each.name != "jars":
+            (folder / each.name).symlink_to(each)
+    for jar in (shipped / "jars").glob("*.jar"):
+        if jar.name not in delta_release().jars:
+            (folder / "jars" / jar.name).symlink_to(jar)
+    return folder
+
+
 @contextmanager
 def standalone(folder: Path, memory: str, env: dict[str, str] | None = None) -> Iterator[str]:
     """The master's address while it runs; ``folder`` takes logs and work, ``memory`` is a worker's.

@@ -7,7 +7,7 @@ import polars as pl
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mqreplay.engines.shards import count_buckets, deal, deal_evenly, total
+from mqreplay.engines.shards import count_buckets, deal, deal_evenly, divided, total
 from mqreplay.lake.buckets import BUCKETS, buckets, key_of
 
 QUEUE = key_of(("broker_name", "topic", "queue_id"))
@@ -40,6 +40,15 @@ def test_a_heavy_bucket_is_a_shard_by_itself() -> None:
     counts[7] = 1_000_000
     (heavy,) = [shard for shard in deal(counts, 20_000) if shard.low <= 7 <= shard.high]
     assert counts[heavy.low : heavy.high + 1].sum() < 1_000_100
+
+
+def test_only_a_queue_that_is_too_large_has_a_task_for_each_part() -> None:
+    shards = divided(deal(counted({3: 900, 7: 5_000, 9: 1_400}), 1_000), ("pulls", "queues"), 1_000)
+    filled = [shard for shard in shards if shard.rows]
+    whole, pulls, _, _ = filled
+    assert [(s.rows, s.part) for s in filled] == [(900, ""), (5_000, "pulls"), (5_000, "queues"), (1_400, "")]
+    assert [shard.does("pulls") for shard in filled] == [True, True, False, True]
+    assert (whole.does("queues"), pulls.does("queues")) == (True, False)
 
 
 def test_a_day_without_rows_is_one_shard() -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from engines.engine_tasks import fail_on_three, late_square
-from mqreplay.engines import spark_decoding, spark_passes
+from mqreplay.engines import shards, spark_decoding, spark_passes
 from mqreplay.engines.spark import SMALL_BYTES, SparkEngine
 from mqreplay.importer.import_command import import_evidence
 from mqreplay.lake import catalog as catalog_names
@@ -54,16 +54,17 @@ def test_spark_gives_the_tables_of_one_process(
 
 
 @pytest.mark.parametrize(
-    ("by_name", "few_rows"),
+    ("by_name", "few_rows", "large_shard"),
     [
-        pytest.param(True, spark_passes.FEW_ROWS, id="by name"),
-        pytest.param(True, 0, id="by name, all rows stay in Spark", marks=pytest.mark.long),
-        pytest.param(False, 0, id="all rows stay in Spark", marks=pytest.mark.long),
+        pytest.param(True, spark_passes.FEW_ROWS, 0, id="by name, two tasks for each queue"),
+        pytest.param(True, 0, shards.LARGE_SHARD, id="by name, all rows stay in Spark", marks=pytest.mark.long),
+        pytest.param(False, 0, 0, id="all rows stay in Spark, two tasks for each queue", marks=pytest.mark.long),
     ],
 )
 def test_a_small_night_on_spark(
-    spark: Any, tmp_path: Path, by_name: bool, few_rows: int, monkeypatch: pytest.MonkeyPatch
+    spark: Any, tmp_path: Path, by_name: bool, few_rows: int, large_shard: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(shards, "LARGE_SHARD", large_shard)
     for module in (spark_decoding, spark_passes):
         monkeypatch.setattr(module, "FEW_ROWS", few_rows)
     # The names end with this session, which has no metastore (tests/jobs/test_hive_metastore.py has one).
@@ -76,6 +77,17 @@ def test_a_small_night_on_spark(
     for layer in ("bronze", "silver", "gold") if by_name else ():
         spark.sql(f"DROP DATABASE small_{layer} CASCADE")
     assert not difference(read_tables(Path(root)), read_tables(Path(here)))
+
+
+def test_two_tasks_for_a_queue_find_what_one_finds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shards, "LARGE_SHARD", 0)
+    root = str(tmp_path / "warehouse")
+    recordings = [str(SAMPLE / "orders-4.9.7")]
+    nights.run("nightly", root, load_settings(str(CONF)), lambda what: None, recordings=recordings, engine="local")
+    monkeypatch.undo()
+    expected = str(tmp_path / "expected")
+    nights.run("nightly", expected, load_settings(str(CONF)), lambda what: None, recordings=recordings, engine="local")
+    assert_same_tables(root, expected)
 
 
 @pytest.mark.long

@@ -8,12 +8,10 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import pyspark
 import pytest
 
-from mqreplay.lake.jars import delta_release
 from mqreplay.settings import load_settings
-from standalone_cluster import environment, standalone
+from standalone_cluster import environment, standalone, stock_spark
 from tests_shared import ROOT, SAMPLE, assert_same_tables, run
 
 pytestmark = pytest.mark.long
@@ -50,17 +48,12 @@ def work(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def master(work: Path, bare: Path) -> Iterator[str]:
     """Two workers with Spark as Apache ships it, without Delta's JARs, and with the bare Python."""
-    stock = work / "spark"
-    (stock / "jars").mkdir(parents=True)
-    shipped = Path(pyspark.__file__).parent
-    for each in shipped.iterdir():
-        if each.name != "jars":
-            (stock / each.name).symlink_to(each)
-    for jar in (shipped / "jars").glob("*.jar"):
-        if jar.name not in delta_release().jars:
-            (stock / "jars" / jar.name).symlink_to(jar)
     env = {name: os.environ[name] for name in ("HOME", "JAVA_HOME") if name in os.environ}
-    env |= {"PATH": f"{bare.parent}:/usr/bin:/bin", "SPARK_HOME": str(stock), "SPARK_LOCAL_IP": "127.0.0.1"}
+    env |= {
+        "PATH": f"{bare.parent}:/usr/bin:/bin",
+        "SPARK_HOME": str(stock_spark(work / "spark")),
+        "SPARK_LOCAL_IP": "127.0.0.1",
+    }
     with standalone(work, "1500m", {**env, "PYSPARK_PYTHON": str(bare)}) as address:
         yield address
 

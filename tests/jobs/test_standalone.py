@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from reliability.recordings import small_night
-from standalone_cluster import environment, standalone
+from standalone_cluster import environment, standalone, stock_spark
 from tests_shared import ROOT, SAMPLE, table_rows, tables
 
 BIN = Path(sys.executable).parent
@@ -23,8 +23,9 @@ SKIPPED = {"bronze.step"}  # says what was done, not what was found
 
 @pytest.fixture(scope="module")
 def master(tmp_path_factory):
-    """The address of a standalone master with two workers of one core each."""
-    with standalone(tmp_path_factory.mktemp("standalone"), "1500m") as address:
+    """The address of a standalone master with two workers of one core each, whose Spark has no Delta."""
+    work = tmp_path_factory.mktemp("standalone")
+    with standalone(work, "1500m", environment() | {"SPARK_HOME": str(stock_spark(work / "spark"))}) as address:
         yield address
 
 

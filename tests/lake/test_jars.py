@@ -134,6 +134,14 @@ def test_session_without_them_fetches_nothing(monkeypatch: pytest.MonkeyPatch, t
     jars.require_jars({"spark.jars": "/x/delta-spark_4.1_2.13-4.4.0.jar,/x/delta-storage-4.4.0.jar"})
 
 
+def test_executors_get_them_unless_the_user_brings_delta() -> None:
+    names = list(jars.delta_release().jars)
+    handed = jars.for_executors({"spark.jars": "s3a://b/own.jar"})["spark.jars"].split(",")
+    assert handed[0] == "s3a://b/own.jar"
+    assert [each.rsplit("/", 1)[1] for each in handed[1:]] == names
+    assert jars.for_executors({"spark.jars.packages": jars.delta_release().package}) == {}
+
+
 def test_module_says_nothing_when_all_is_there(capfd: pytest.CaptureFixture[str]) -> None:
     assert jars.main() == 0
     assert capfd.readouterr() == ("", "")

@@ -3,7 +3,7 @@
 Runs ingest and replay, and prints a line for each pass: how many tasks, the median and the maximum of their CPU
 seconds, the ratio of the two, and the task with the maximum. A pass ends no sooner than its longest task: a large ratio
 in a pass that takes long means that cores wait. A pass that runs again (another day, or clocks that were off) has a
-line of its own.
+line of its own. With `--rows ROWS`, tasks have about so many rows: a small recording is then dealt like a large one.
 """
 
 from __future__ import annotations
@@ -14,13 +14,14 @@ import statistics
 import sys
 import tempfile
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from mqreplay.engines.choice import ENGINES, running_engine
-from mqreplay.engines.shards import Shard
+from mqreplay.engines.shards import SHARD_ROWS, Shard, deal, divided
 from mqreplay.ingest.digests import KnownDigests
 from mqreplay.ingest.listing import find_recordings
 from mqreplay.ingest.records import LinesTask
@@ -29,6 +30,7 @@ from mqreplay.lake.buckets import buckets
 from mqreplay.lake.lock import warehouse_lock
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.night.nightly_run import NightlyRun
+from mqreplay.replay import queue_pass, survey_pass
 from mqreplay.replay.day import BY_QUEUE
 from mqreplay.replay.queue_tables import QUEUE_BUCKET
 from mqreplay.settings import load_settings
@@ -45,7 +47,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--recording", type=Path, required=True, metavar="DIR")
     parser.add_argument("--engine", choices=ENGINES, default="local")
+    parser.add_argument("--rows", type=int, default=SHARD_ROWS, help="of a task for queues")
     given = parser.parse_args()
+    survey_pass.deal = partial(deal, most_rows=given.rows)
+    queue_pass.divided = partial(divided, most_rows=given.rows)
     with tempfile.TemporaryDirectory() as root:
         passes = timed_night(given.recording, root, given.engine)
         print(f"{'pass':20}{'tasks':>6}{'median s':>10}{'max s':>9}{'max / median':>14}  task of the maximum")
@@ -98,7 +103,7 @@ def described(item: Any, queue_buckets: pl.Series | None) -> str:
         return f"snapshots of {item.source_name}"
     if not isinstance(item, Shard):
         return "some files of the day"
-    words = f"buckets {item.low} to {item.high}"
+    words = f"{item.part and f'{item.part} of '}buckets {item.low} to {item.high}"
     if queue_buckets is None:
         return words
     queues = int(queue_buckets.is_between(item.low, item.high).sum())

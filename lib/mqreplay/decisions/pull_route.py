@@ -130,6 +130,8 @@ def _without_fixed(judged: pl.DataFrame) -> pl.DataFrame:
     """
     of_queue = ("client_id", "consumer_group", "topic", "broker_name", "queue_id")
     differs = pl.col("judgement") == "differ"
+    if judged.filter(differs).is_empty():
+        return judged
     one_id = pl.col("actual_broker_id").n_unique().over(of_queue) == 1
     fixed = differs & one_id & (differs.sum().over(of_queue) >= FIXED_PULLS)
     reason = pl.format(

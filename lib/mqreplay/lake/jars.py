@@ -24,11 +24,8 @@ import pyspark
 from mqreplay.lake.separate_process import run_separately
 from mqreplay.words.errors import MqreplayError
 
-BROUGHT_BY = (
-    "spark.jars",
-    "spark.jars.packages",
-    "spark.driver.extraClassPath",
-)  # the user chose these
+JARS = "spark.jars"
+BROUGHT_BY = (JARS, "spark.jars.packages", "spark.driver.extraClassPath")  # the user chose these
 
 
 @dataclass(frozen=True)
@@ -99,6 +96,18 @@ def require_jars(options: Mapping[str, str]) -> None:
             f"Delta's JARs are missing from {jars_folder()} ({', '.join(missing)}); "
             f"`{install_command()}` downloads and checks them"
         )
+
+
+def for_executors(options: Mapping[str, str]) -> dict[str, str]:
+    """Return the setting by which executors get this Spark's JARs of Delta, beside those that ``options`` name.
+
+    Executors read and write Delta tables too, and their Spark may have no Delta. Where the user brings Delta, Spark
+    hands it to them.
+    """
+    if any(delta_release().artifact in options.get(name, "") for name in BROUGHT_BY):
+        return {}
+    own = [(jars_folder() / name).absolute().as_uri() for name in delta_release().jars]
+    return {JARS: ",".join([*filter(None, [options.get(JARS)]), *own])}
 
 
 def install_jars(folder: Path | None = None) -> list[str]:

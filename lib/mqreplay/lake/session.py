@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 
 from mqreplay.lake.catalog import first_line
 from mqreplay.lake.class_archive import archive_options
-from mqreplay.lake.jars import require_jars
+from mqreplay.lake.jars import for_executors, require_jars
 from mqreplay.lake.java_process import java_option, keep_accumulators_quiet, start_java
 from mqreplay.lake.scratch import scratch
 from mqreplay.lake.storage import spark_options, storage
@@ -96,6 +96,8 @@ def build_session(app_name: str, settings: SparkSettings, *, small: bool = False
         options = {name: value for name, value in options.items() if name not in EARLY}
     require_jars(settings.extra | submitted)
     options |= spark_options(storage()) | settings.extra
+    if not (submitted.get(MASTER) or master).startswith("local"):
+        options |= for_executors(submitted | options)
     options |= {NAME: application_name(app_name, submitted)} | ({MASTER: master} if master else {})
     if not is_submitted():
         start_java(options)
