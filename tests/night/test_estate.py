@@ -9,20 +9,24 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import mqreplay.cli.command_line as cli
 from estate_recordings import KINDS, copied, small_recording
 from mqreplay.engines.local import LocalEngine
+from mqreplay.lake import catalog as catalog_names
 from mqreplay.lake.journal import JOURNAL
 from mqreplay.lake.row_filter import RowFilter
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.night import estate, nightly, nightly_run
+from mqreplay.night.catalog import Catalog
 from mqreplay.night.failures import Failure
 from mqreplay.night.replay_day import JudgedDay
 from mqreplay.settings import LocalSettings, load_settings
 from mqreplay.words.errors import ContractError, InputError
+from reliability.table_rows import difference, read_tables
 from tests_shared import assert_same_tables, run, table_at, tables
 
 CLUSTERS = ("a", "b", "c")
@@ -153,6 +157,23 @@ def test_of_large_clusters_at_the_same_time_one_that_fails_is_rolled_back_alone(
     assert set(table_at(root, "gold.validation_result")["cluster"]) == {"b", "c", "d"}
     # The expectations of all clusters are one commit, after the two that made the table.
     assert Warehouse(root).version("gold.validation_result") == 1
+
+
+@pytest.mark.long
+@pytest.mark.usefixtures("large")
+def test_large_clusters_by_name_at_the_same_time_have_the_tables_of_one_after_the_other(
+    spark: Any, four: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(catalog_names, "missing_catalog", lambda session, catalog: None)
+    root, whole = str(tmp_path / "w"), str(tmp_path / "whole")
+    names = Catalog("spark_catalog", "estate_")
+    nightly.run("nightly", root, load_settings(), quiet, recordings=four, engine="spark", catalog=names)
+    for layer in ("bronze", "silver", "gold"):
+        spark.sql(f"DROP DATABASE estate_{layer} CASCADE")
+    with monkeypatch.context() as patch:
+        patch.setattr(LocalEngine, "clusters_at_once", 1)
+        run("nightly", whole, load_settings(), quiet, recordings=four)
+    assert not difference(read_tables(Path(root)), read_tables(Path(whole)))
 
 
 @pytest.mark.long
