@@ -107,7 +107,7 @@ def test_the_udf_runs_before_the_rows_are_dealt(spark: Any, warehouse: Warehouse
     # So the rows of a large group are judged by many tasks.
     runner = SparkPassRunner(SparkTables(spark, warehouse), CLUSTER, DAY, {"silver.rebalance": Days()})
     shards = deal(np.ones(BUCKETS, np.int64), BUCKETS // 4)
-    rows = runner._union([replace(REBALANCES, function=OF_SETTINGS)], shards, STRATEGIES)
+    rows = runner._union([replace(REBALANCES, function=OF_SETTINGS)], shards, STRATEGIES, {})
     plan = explained(rows, capsys)
     assert "rebalance_verdicts(" in plan
     assert "| `rebalance_verdicts` | Arrow UDF |" in PAGE.read_text(encoding="utf-8")

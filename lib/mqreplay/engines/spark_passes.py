@@ -101,7 +101,7 @@ class SparkPassRunner:
         data = packed(replace(task, parts=parts_of_tasks))
         # Rows that are not dealt need no union: a task has those of one table.
         together = [tables] if step.is_dealt else [[table] for table in tables]
-        rows = [self._union(step, each, numbers if step.is_dealt else {}, task.inputs) for each in together]
+        rows = [self._union(each, shards if step.is_dealt else [], task.inputs, step.parts) for each in together]
         asked = from_arrow_schema(task.schema)
         parts = [each.mapInArrow(partition_function(data, step.name), asked) for each in rows]
         if step.finish is not None:
@@ -165,14 +165,16 @@ class SparkPassRunner:
         return SparkTask(step, inputs, schemas, frames, storage())
 
     def _union(
-        self, step: Pass[Any, Any], tables: Sequence[PassTable], numbers: Mapping[Shard, int], inputs: Any
+        self,
+        tables: Sequence[PassTable],
+        shards: Sequence[Shard],
+        inputs: Any,
+        tables_of_part: Mapping[str, frozenset[str]],
     ) -> DataFrame:
-        """Return the rows of the tables: each is a column of structs, null in rows of other tables.
-
-        ``numbers`` are those of shards, each with a partition of its own.
-        """
+        """Return the rows of the tables: each is a column of structs, null in rows of other tables."""
         from pyspark.sql import functions as F
 
+        numbers = self._task_numbers(shards)
         parts, some_are_unassigned = [], False
         for table in tables:
             names = table.names(self._tables.columns(table.name))
@@ -183,7 +185,8 @@ class SparkPassRunner:
             row = F.struct(*rows.columns).alias(table.name.replace(".", "__"))
             key = []
             if table.key is not None and numbers:
-                lists = _numbers_of_buckets(table, step, numbers)
+                doing = [part for part, names in tables_of_part.items() if table.name in names] or [""]
+                lists = _numbers_of_buckets(numbers, doing)
                 some_are_unassigned |= any(UNASSIGNED in each for each in lists)
                 of_row = [_number(bucket(table.key), each) for each in lists]
                 # Each part of the work that reads the table gets the row.
@@ -217,10 +220,10 @@ class SparkPassRunner:
         return self._numbers[partitions]
 
 
-def _numbers_of_buckets(table: PassTable, step: Pass[Any, Any], numbers: Mapping[Shard, int]) -> list[list[int]]:
-    """Return the number of the task for each bucket: a list for each part of the work that reads the table."""
-    lists = []
-    for part in [part for part, names in step.parts.items() if table.name in names] or [""]:
+def _numbers_of_buckets(numbers: Mapping[Shard, int], parts: Iterable[str]) -> list[list[int]]:
+    """Return the number of the task for each bucket: a list for each part of the work, without repeats."""
+    lists: list[list[int]] = []
+    for part in parts:
         of_bucket = [UNASSIGNED] * BUCKETS
         for shard, number in numbers.items():
             if shard.does(part):

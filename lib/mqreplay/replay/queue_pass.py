@@ -78,18 +78,18 @@ from mqreplay.replay.queue_results import (
 from mqreplay.replay.queue_tables import (
     LOWERED_OFFSETS,
     OFFSETS_BEFORE,
-    PARTS,
+    PULL_PART,
     PULL_ROUTES,
-    PULLS,
-    QUEUES,
+    QUEUE_PART,
     SILVER,
     SNAPSHOT_ROWS,
+    TABLES_OF_PART,
     TOPIC_STATS,
 )
 from mqreplay.replay.task_results import add_judged, counted_rows, merged
 
 OFFSET_CHANGE: Final = "silver.offset_change"
-NO_ROWS: Final = pl.lit(value=False)
+EMPTY_SHARD: Final = pl.lit(value=False)
 # The small tables that the pass over queues needs.
 SMALL_TABLES: Final = (*DESCRIPTIONS, "broker_runtime", "server_request", "snapshot", "topic_config", "topic_stats")
 
@@ -98,12 +98,12 @@ def judge_queues(source: RowSource, shard: Shard, shared: QueueInput, gold: Gold
     """Judge everything that concerns single queues, but the routes and suggestions of pulls."""
     context, facts, gone = shared.context, shared.facts, shared.unregistrations
     day, limits, small = DayRows(context.day, source), context.settings.findings, context.small
-    of_pulls, of_queues = (shard if shard.does(part) else NO_ROWS for part in (PULLS, QUEUES))
-    raw = {name: day.silver(name, shard if _is_read(name, shard) else NO_ROWS) for name in BY_QUEUE}
+    of_pulls, of_queues = (shard if shard.does(part) else EMPTY_SHARD for part in (PULL_PART, QUEUE_PART))
+    raw = {name: day.silver(name, shard if _is_read(name, shard) else EMPTY_SHARD) for name in BY_QUEUE}
     none = {name: rows.clear() for name, rows in raw.items()}
     logged = len(raw["consume"]) + len(raw["produce"])
-    asked, cases = ask_pulls(day, of_pulls, shared, raw if shard.does(PULLS) else none, gold)
-    raw = rows = raw if shard.does(QUEUES) else none
+    asked, cases = ask_pulls(day, of_pulls, shared, raw if shard.does(PULL_PART) else none, gold)
+    raw = rows = raw if shard.does(QUEUE_PART) else none
     if context.skew is not None:
         rows = {name: day.silver(name, of_queues, context.skew) for name in BY_QUEUE}
     pulls = _judge_pulls(shared, raw, gold)
@@ -152,7 +152,7 @@ def judge_pulls(
 
 def _is_read(name: str, shard: Shard) -> bool:
     """Return whether the shard's part of the work reads a table of BY_QUEUE."""
-    return not shard.part or SILVER[name].name in PARTS[shard.part]
+    return not shard.part or SILVER[name].name in TABLES_OF_PART[shard.part]
 
 
 def _judge_pulls(shared: QueueInput, raw: Frames, gold: GoldRows) -> PullResult:
@@ -242,7 +242,7 @@ QUEUE_PASS: Final = Pass(
     ),
     PULL_RULES,
     judge_pulls,
-    PARTS,
+    TABLES_OF_PART,
 )
 
 
@@ -259,7 +259,7 @@ class _StatedOffsets:
         """As RowSource.read."""
         if table == OFFSET_CHANGE:
             return self.changes.filter(wanted).select(columns or self.changes.columns)
-        return self.source.read(table, days, NO_ROWS, None, columns)
+        return self.source.read(table, days, EMPTY_SHARD, None, columns)
 
 
 class _Dropped:
@@ -274,7 +274,7 @@ def run_queues(
 ) -> QueueResult:
     """Judge all queues. Those of ``stated_changes`` are few, and in no shard: an operator asked for them."""
     context = queue_input.context
-    parts = runner.run(QUEUE_PASS, divided(shards, PARTS), queue_input)
+    parts = runner.run(QUEUE_PASS, divided(shards, TABLES_OF_PART), queue_input)
     if len(stated_changes):
         # Answers are of single groups: they copy no file.
         small = {**context.small, "snapshot": context.small["snapshot"].clear()}
@@ -286,7 +286,7 @@ def run_queues(
 
 def stated_changes(runner: PassRunner, consume_stats: pl.DataFrame, facts: NightFacts) -> pl.DataFrame:
     """Return the offsets of groups that only answers to GET_CONSUME_STATS show, as changes."""
-    like = runner.source.read(OFFSET_CHANGE, Days(), NO_ROWS)
+    like = runner.source.read(OFFSET_CHANGE, Days(), EMPTY_SHARD)
     return changes_of_groups(consume_stats, facts.groups_with_commits | facts.groups_with_copies, like)
 
 

@@ -32,10 +32,10 @@ SNAPSHOT_ROWS: Final = PassTable("silver.snapshot")  # few: every task has all
 TOPIC_STATS: Final = PassTable("silver.topic_stats")
 
 # A queue that is too large for one task has two: for what concerns each pull alone, and for all else.
-PULLS, QUEUES = "pulls", "queues"
-PARTS: Final = {
-    PULLS: frozenset({"silver.pull", "silver.consume", "silver.produce", PULL_ROUTES.name}),
-    QUEUES: frozenset(
+PULL_PART, QUEUE_PART = "pulls", "queues"
+TABLES_OF_PART: Final = {
+    PULL_PART: frozenset({"silver.pull", "silver.consume", "silver.produce", PULL_ROUTES.name}),
+    QUEUE_PART: frozenset(
         {
             *("silver.pull", "silver.offset_commit", "silver.offset_lookup", "silver.offset_change"),
             *(LOWERED_OFFSETS.name, OFFSETS_BEFORE.name),
