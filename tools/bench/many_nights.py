@@ -3,10 +3,10 @@
 `python tools/bench/many_nights.py --out DIR [--clusters 20] [--nights 0,1,30] [--recording DIR]` makes a warehouse for
 each number. It holds so many earlier nights of all clusters: the rows of one night in all tables, at earlier instants,
 one commit for each cluster and night, as nights arrive. Then it runs `mqreplay nightly` with the recordings of the
-next night there, on one process, and prints user CPU seconds and megabytes read, by phase, a column for each warehouse.
-Bytes that polars maps into memory are not counted. Below are the files of the tables, before and after `maintain`, and
-those that a read of all rows of the last day opens. --recording is the night of each cluster; without it, 30 s of the
-sample.
+next night there, on one process, and prints user CPU seconds and megabytes read, by phase, a column for each warehouse:
+as nights have left it, and after `maintain`. Bytes that polars maps into memory are not counted. Below are the files of
+the tables after the night, and those that a read of all rows of the last day opens. --recording is the night of each
+cluster; without it, 30 s of the sample.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from mqreplay.settings import LocalSettings, Settings, load_settings
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
 PHASES = ("ingest", "replay", "validate", "report", "remember", "overview")
-FILES = ("files", "of the last day", "after maintain", "of the last day, after maintain")
+FILES = ("files", "of the last day")
 FROM_MS, TO_MS = 1795229270000, 1795229300000
 STEP = "bronze.step"
 
@@ -59,16 +59,19 @@ def main() -> None:
     shutil.rmtree(given.out, ignore_errors=True)
     make_recordings(given.out, given.clusters, given.recording)
     source = given.out / "kept-0"
-    runs = {0: measured(given.out, source)}
-    files = {0: counted(source)}
+    runs = {"0": measured(given.out, source)}
+    files = [counted(source)]
     for nights in sorted({*map(int, given.nights.split(","))} - {0}):
         print(f"keeping {nights} nights", file=sys.stderr)
-        warehouse = given.out / f"kept-{nights}"
+        warehouse, maintained = (given.out / f"kept-{nights}{suffix}" for suffix in ("", "-maintained"))
         fill(source, warehouse, nights)
-        runs[nights] = measured(given.out, warehouse)
-        files[nights] = counted(warehouse)
+        shutil.copytree(warehouse, maintained)
+        maintain(str(maintained), load_settings(), lambda text: None, engine="local")
+        for title, place in ((f"{nights}", warehouse), (f"{nights}, maintained", maintained)):
+            runs[title] = measured(given.out, place)
+            files.append(counted(place))
     print("\n".join(table(runs)))
-    for name, numbers in zip(FILES, zip(*files.values(), strict=True), strict=True):
+    for name, numbers in zip(FILES, zip(*files, strict=True), strict=True):
         print(f"| {name} |" + "".join(f" {number:,} |" for number in numbers))
 
 
@@ -133,20 +136,16 @@ def measured(out: Path, warehouse: Path) -> dict[str, list[float]]:
 
 
 def counted(place: Path) -> list[int]:
-    """Return the numbers of FILES; the warehouse itself stays as it is."""
-    found = []
-    for _ in range(2):
-        warehouse = Warehouse(str(place))
-        there = [contract for name, contract in warehouse.contracts.items() if warehouse.exists(name)]
-        (cluster, *_) = warehouse.read(STEP).select("cluster").unique().collect()["cluster"].sort()
-        last = max(warehouse.day_counts("silver.pull", cluster))
-        asked = RowFilter(cluster, frozenset({last}))
-        found.append(sum(len(warehouse.snapshot(each.name).files) for each in there))
-        found.append(sum(len(warehouse.snapshot(each.name).of(asked)) for each in there if each.is_dated))
-        if len(found) == 2:
-            place = Path(shutil.copytree(place, place.with_name(f"{place.name}-maintained")))
-            maintain(str(place), load_settings(), lambda text: None, engine="local")
-    return found
+    """Return the numbers of FILES."""
+    warehouse = Warehouse(str(place))
+    there = [contract for name, contract in warehouse.contracts.items() if warehouse.exists(name)]
+    (cluster, *_) = warehouse.read(STEP).select("cluster").unique().collect()["cluster"].sort()
+    last = max(warehouse.day_counts("silver.pull", cluster))
+    asked = RowFilter(cluster, frozenset({last}))
+    return [
+        sum(len(warehouse.snapshot(each.name).files) for each in there),
+        sum(len(warehouse.snapshot(each.name).of(asked)) for each in there if each.is_dated),
+    ]
 
 
 def timed_night(warehouse: Path, recordings: list[str]) -> dict[str, list[float]]:
@@ -181,7 +180,7 @@ def _used() -> list[float]:
     return [resource.getrusage(resource.RUSAGE_SELF).ru_utime, int(counts["rchar"]) / 1e6]
 
 
-def table(runs: dict[int, dict[str, list[float]]]) -> list[str]:
+def table(runs: dict[str, dict[str, list[float]]]) -> list[str]:
     """Return the lines of a Markdown table: seconds and megabytes by phase."""
     lines = ["| kept nights |" + "".join(f" {nights} |" for nights in runs), "|---|" + "---|" * len(runs)]
     for number, unit in enumerate(("CPU s", "MB read")):

@@ -10,8 +10,7 @@ from mqreplay.lake.warehouse import Warehouse
 from mqreplay.replay.day import CHECKPOINT, DESCRIPTIONS, INSTANTS
 from mqreplay.words.time_span import ONE_DAY
 
-DAY_TABLES = [f"silver.{name}" for name in (*INSTANTS, *DESCRIPTIONS)]
-DAY_TABLES += ["bronze.quarantine"]
+DAY_TABLES = ["bronze.quarantine", *(f"silver.{name}" for name in (*INSTANTS, *DESCRIPTIONS))]
 GOLD_BEFORE = ("gold.allocation", "gold.pull_route", "gold.offset_continuity", "gold.finding")
 ALL_DAYS = ("silver.topic_config", "silver.broker", "silver.subscription_group")
 

@@ -31,6 +31,7 @@ STEP_S = 30  # ends of queues are polled every 30 s
 NOISE = 0.9  # a lag that falls by less goes on growing
 MOST_STEPS = 2 / 3  # of the steps of a span: the lag rose, the offset advanced
 LARGEST_STEP = 0.5  # of the growth: a burst comes in one step
+KEPT_UP = 0.1  # of the largest lag: what polls and commits alone make, before the group fell behind
 BEHIND_S = 60  # of what arrives: commits and polls alone make a lag of some seconds
 
 
@@ -160,6 +161,8 @@ def falling_behind_of_shard(offset_change: pl.DataFrame, ends: pl.DataFrame, beh
     )
     rising = points.join(grew.filter("long", "more"), "run", how="semi", maintain_order="left")
     peaks = rising.filter(pl.col("ts") <= pl.col("ts").sort_by("lag", "ts").last().over("run"))
+    kept_up = pl.col("lag") <= pl.col("lag").max() * KEPT_UP
+    peaks = peaks.filter((pl.col("ts") >= pl.col("ts").filter(kept_up).max().over("run")).fill_null(True))
     rose, advanced = pl.col("rise") > 0, pl.col("did") > 0
     inner = pl.col("rise").is_not_null()
     steps, growth = inner.sum(), pl.col("lag").last() - pl.col("lag").first()
