@@ -45,6 +45,15 @@ def test_a_group_that_is_slower_than_its_producers_falls_behind() -> None:
     assert row["halved_ts"] is None
 
 
+def test_a_lag_begins_where_the_group_last_kept_up() -> None:
+    def slows_down(ts: float) -> float:
+        return RATE * ts - ts / 60 if ts < 600 else RATE * 600 - 10 + (ts - 600)
+
+    (row,) = spans(slows_down).to_dicts()
+    assert at(600) <= row["from_ts"] <= at(720)  # not at 0, where its commits begin to lag by some messages
+    assert row["waiting"] > 10 * row["lag_before"]
+
+
 def test_an_offset_that_is_set_ahead_works_nothing_off() -> None:
     def skipped(ts: float) -> float:
         return ts if ts < 600 else RATE * ts
