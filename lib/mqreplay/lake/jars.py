@@ -91,7 +91,7 @@ def require_jars(options: Mapping[str, str]) -> None:
     Spark would fetch them itself, but would not check them.
     """
     missing = missing_jars()
-    if missing and not any(delta_release().artifact in options.get(name, "") for name in BROUGHT_BY):
+    if missing and not _has_delta(options):
         raise MqreplayError(
             f"Delta's JARs are missing from {jars_folder()} ({', '.join(missing)}); "
             f"`{install_command()}` downloads and checks them"
@@ -99,15 +99,19 @@ def require_jars(options: Mapping[str, str]) -> None:
 
 
 def for_executors(options: Mapping[str, str]) -> dict[str, str]:
-    """Return the setting by which executors get this Spark's JARs of Delta, beside those that ``options`` name.
+    """Return the setting that hands Delta's JARs to executors, after the JARs that ``options`` name.
 
-    Executors read and write Delta tables too, and their Spark may have no Delta. Where the user brings Delta, Spark
-    hands it to them.
+    Executors read and write Delta tables too, and their Spark may have no Delta. What the user brings, Spark hands to
+    them by itself.
     """
-    if any(delta_release().artifact in options.get(name, "") for name in BROUGHT_BY):
+    if _has_delta(options):
         return {}
     own = [(jars_folder() / name).absolute().as_uri() for name in delta_release().jars]
     return {JARS: ",".join([*filter(None, [options.get(JARS)]), *own])}
+
+
+def _has_delta(options: Mapping[str, str]) -> bool:
+    return any(delta_release().artifact in options.get(name, "") for name in BROUGHT_BY)
 
 
 def install_jars(folder: Path | None = None) -> list[str]:
