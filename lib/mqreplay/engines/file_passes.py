@@ -102,6 +102,8 @@ class _NamedTask:
         gold = _FileGold(shared.writers)
         source, shard = (shared.source, item) if isinstance(item, Shard) else (item, ALL)
         step, inputs = shared.step, shared.inputs
+        if shard.part:
+            source = source.of_part(step.parts[shard.part])
         return step.run(with_row_functions(step, source, inputs), shard, inputs, gold), gold.files
 
 

@@ -133,7 +133,8 @@ class Pass(Generic[Input, Result]):
     The function must be defined at module level; its input and its result must be picklable. If a worker dies, it may
     be called twice for a shard. With ``rules`` it is the first half, and returns Asked; ``finish`` takes the rest and
     the answers of the rules, a row for each case, and returns the result. With ``parts`` (of the work, each with the
-    tables that it reads), shards may have a part: the function then does the work of this part alone.
+    tables that it reads), shards may have a part: the function then does the work of this part alone, and gets no rows
+    of other tables that have a key.
     """
 
     function: Callable[[CountedRows, Shard, Input, GoldRows], Result | Asked]

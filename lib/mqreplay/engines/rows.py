@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -78,9 +78,16 @@ class FileRows:
         """Return the files of these tables in pieces of about this number of rows; one if they are few."""
         if sum(self.files[table].rows for table in tables) <= rows:
             return [self]
-        none = {table: replace(self.files[table], files=()) for table in tables}
+        none = self._without_rows(tables)
         pieces = [none | {table: piece} for table in tables for piece in self.files[table].pieces(rows)]
         return [replace(self, files={**self.files, **piece}) for piece in pieces]
+
+    def of_part(self, tables: Collection[str]) -> FileRows:
+        """Return these rows for a part of the work: of the tables that have keys, only ``tables`` have rows."""
+        return replace(self, files={**self.files, **self._without_rows(self.keys.keys() - tables)})
+
+    def _without_rows(self, tables: Iterable[str]) -> dict[str, TableFiles]:
+        return {table: replace(self.files[table], files=()) for table in tables}
 
 
 def file_rows(warehouse: Warehouse, cluster: str, days: Mapping[str, Days]) -> FileRows:

@@ -13,7 +13,7 @@ import polars as pl
 from mqreplay.lake.buckets import BUCKETS
 
 SHARD_ROWS = 400_000  # rows of pull and the like: some 500 MB of a worker's memory while they are judged
-LARGE_SHARD = 1.5  # times as many rows: only a queue that is too large has so many
+LARGE_SHARD = 1.5  # of SHARD_ROWS: a shard with more rows is a single large queue
 
 Counts = npt.NDArray[np.int64]
 

@@ -134,13 +134,13 @@ def _run_partition(data: bytes, batches: Iterable[pa.RecordBatch]) -> Iterator[p
         count += len(batch)
         # Without a key, any part of the rows will do, and a partition may have most of a table.
         if count >= PIECE_ROWS and not _task(data).step.is_dealt:
-            yield from _ask(data, rows)
+            yield from _ask(data, rows, part)
             count = 0
     if rows:
         yield from _ask(data, rows, part)
 
 
-def _ask(data: bytes, rows: dict[str, list[pa.RecordBatch]], part: str = "") -> Iterator[pa.RecordBatch]:
+def _ask(data: bytes, rows: dict[str, list[pa.RecordBatch]], part: str) -> Iterator[pa.RecordBatch]:
     """Run a packed SparkTask on the rows by table, and remove them."""
     task = _task(data)
     use_storage(task.storage)

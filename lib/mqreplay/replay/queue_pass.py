@@ -98,11 +98,11 @@ def judge_queues(source: RowSource, shard: Shard, shared: QueueInput, gold: Gold
     """Judge everything that concerns single queues, but the routes and suggestions of pulls."""
     context, facts, gone = shared.context, shared.facts, shared.unregistrations
     day, limits, small = DayRows(context.day, source), context.settings.findings, context.small
-    of_pulls, of_queues = (shard if shard.does(part) else EMPTY_SHARD for part in (PULL_PART, QUEUE_PART))
-    raw = {name: day.silver(name, shard if _is_read(name, shard) else EMPTY_SHARD) for name in BY_QUEUE}
+    of_queues = shard if shard.does(QUEUE_PART) else EMPTY_SHARD
+    raw = {name: day.silver(name, shard) for name in BY_QUEUE}
     none = {name: rows.clear() for name, rows in raw.items()}
     logged = len(raw["consume"]) + len(raw["produce"])
-    asked, cases = ask_pulls(day, of_pulls, shared, raw if shard.does(PULL_PART) else none, gold)
+    asked, cases = ask_pulls(day, shard, shared, raw if shard.does(PULL_PART) else none, gold)
     raw = rows = raw if shard.does(QUEUE_PART) else none
     if context.skew is not None:
         rows = {name: day.silver(name, of_queues, context.skew) for name in BY_QUEUE}
@@ -111,7 +111,7 @@ def judge_queues(source: RowSource, shard: Shard, shared: QueueInput, gold: Gold
     changes, commits, pull = rows["offset_change"], rows["offset_commit"], rows["pull"]
     events = queue_events(changes, commits, pull, small["topic_stats"], facts.groups_with_accepted_commits)
     samples = _clock_samples(day, of_queues, shared, events)
-    offsets = _judge_offsets(shared, rows, events, day.silver(LOWERED, of_queues), gold)
+    offsets = _judge_offsets(shared, rows, events, day.silver(LOWERED, shard), gold)
     skewed = client_clocks([], limits.clock_skew_s) if context.skew is None else context.skew.rows
     reach_s = context.settings.replay.reset_reach_s
     result = AskedQueues(
@@ -148,11 +148,6 @@ def judge_pulls(
     """Judge the routes and suggestions of pulls by the answers of the rules, and return the whole result."""
     asked_queues, asked_pulls = rest
     return QueueResult(**vars(asked_queues), routes=judged_pulls(asked_pulls, answers, shared, gold))
-
-
-def _is_read(name: str, shard: Shard) -> bool:
-    """Return whether the shard's part of the work reads a table of BY_QUEUE."""
-    return not shard.part or SILVER[name].name in TABLES_OF_PART[shard.part]
 
 
 def _judge_pulls(shared: QueueInput, raw: Frames, gold: GoldRows) -> PullResult:

@@ -30,7 +30,7 @@ from mqreplay.decisions.slave_suggestion import (
     suggestion_cases,
 )
 from mqreplay.engines.passes import CaseRule, GoldRows, no_settings
-from mqreplay.engines.rows import Wanted
+from mqreplay.engines.shards import Shard
 from mqreplay.evidence.brokers.broker_outages import failovers_of_shard
 from mqreplay.evidence.brokers.failovers import returns_of_shard
 from mqreplay.evidence.brokers.slave_reads import slave_reads
@@ -59,9 +59,9 @@ class AskedPulls:
 
 
 def ask_pulls(
-    day: DayRows, wanted: Wanted, shared: QueueInput, raw: Frames, gold: GoldRows
+    day: DayRows, shard: Shard, shared: QueueInput, raw: Frames, gold: GoldRows
 ) -> tuple[AskedPulls, tuple[pl.DataFrame, pl.DataFrame]]:
-    """Return the pulls of a shard, and the cases of PULL_RULES. ``wanted``: which rows of gold are its own."""
+    """Return the pulls of a shard, and the cases of PULL_RULES."""
     context, pull, tables = shared.context, raw["pull"], shared.context.raw
     replay, changes, new = context.settings.replay, shared.route_changes, shared.facts.new_clients
     routes, cases = route_cases(pull, changes, new, context.starts, replay.route_slack_ms)
@@ -85,7 +85,7 @@ def ask_pulls(
     to_slave = pull.filter(pl.col("suggest_which_broker_id") > MASTER_ID)
     asked = AskedPulls(
         routes=routes,
-        routes_before=day.gold_before(PULL_ROUTE.table, "request_ts", wanted),
+        routes_before=day.gold_before(PULL_ROUTE.table, "request_ts", shard),
         suggestions=suggestions,
         ends=to_slave.select("record_id", "max_offset", "next_begin_offset"),
         batches=batches,
