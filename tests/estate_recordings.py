@@ -12,6 +12,7 @@ from tests_shared import SAMPLE
 
 SOURCE = SAMPLE / "bulk-5.3.3"
 FIRST_MS, LAST_MS = 1795229270000, 1795229300000
+CLUSTERS = ("a", "b", "c")
 KINDS = ("pull_log", "offset_commits", "heartbeats", "consume_log", "routes")
 
 
