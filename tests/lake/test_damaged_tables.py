@@ -12,7 +12,7 @@ import pytest
 from deltalake import DeltaTable
 
 from everything_table import TABLE
-from mqreplay.lake import table_files
+from mqreplay.lake import delta_table, table_files
 from mqreplay.lake.delta_table import UnreadableLog
 from mqreplay.lake.files import files_of, joined, read_json, write_json
 from mqreplay.lake.journal import JOURNAL, Journal
@@ -38,10 +38,16 @@ def read_again(warehouse, contracts) -> Callable[[], list[int]]:
     """read_again(): the ids that another process reads, which has listed no table yet."""
 
     def read() -> list[int]:
-        table_files._snapshot.cache_clear()
+        forget_tables()
         return sorted(Warehouse(warehouse.root, contracts).read(TABLE).select("id").collect()["id"])
 
     return read
+
+
+def forget_tables() -> None:
+    """Forget what this process knows of tables, as another one does."""
+    table_files._snapshot.cache_clear()
+    delta_table._kept.clear()
 
 
 def commits(table: Path) -> list[Path]:
@@ -137,7 +143,7 @@ def test_a_damaged_checkpoint_is_not_needed_and_mended(warehouse, table, rows, c
     (checkpoint,) = (table / "_delta_log").glob("*.checkpoint.parquet")
     damage(checkpoint)
     assert read_again() == [1, 2]
-    table_files._snapshot.cache_clear()
+    forget_tables()
     Warehouse(warehouse.root, contracts).replace_rows(TABLE, rows({"id": 3}), None)
     assert read_again() == [1, 2, 3]
     assert sorted(DeltaTable(str(table)).to_pyarrow_table(columns=["id"])["id"].to_pylist()) == [1, 2, 3]
@@ -158,7 +164,7 @@ def test_a_rollback_needs_no_checkpoint(warehouse, table, rows, contracts, read_
     interrupt(warehouse, rows({"id": 3}))
     (checkpoint,) = (table / "_delta_log").glob("*.checkpoint.parquet")
     damage(checkpoint)
-    table_files._snapshot.cache_clear()
+    forget_tables()
     Journal(Warehouse(warehouse.root, contracts)).recover(print)
     assert read_again() == [1, 2]
 

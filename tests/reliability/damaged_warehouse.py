@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from mqreplay.cli.command import BAD_INPUT, DONE, FAILED
 from mqreplay.cli.command_line import main
-from mqreplay.lake import data_checksums, table_files, table_log
+from mqreplay.lake import data_checksums, delta_table, table_files, table_log
 from mqreplay.lake.journal import Journal
 from mqreplay.lake.warehouse import Warehouse
 from reliability.recordings import Recordings, State
@@ -202,6 +202,7 @@ class DamagedWarehouse:
     def _asked(self, command: Sequence[str], root: Path) -> Answer:
         """Run a command as another process does, which knows no table yet."""
         table_files._snapshot.cache_clear()
+        delta_table._kept.clear()
         data_checksums._checked.clear()
         table_log._latest.clear()
         status: int = BAD_INPUT

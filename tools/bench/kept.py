@@ -26,7 +26,7 @@ from mqreplay.lake.table_files import TableFile, files_in, scan_files, snapshot
 from mqreplay.lake.table_writer import as_table
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.night.steps import DIGEST_CHARS, Span, Steps, digests, spans
-from mqreplay.night.validation import Validation
+from mqreplay.night.validation import VALIDATION_TABLE, Validation
 from mqreplay.settings import load_settings
 
 LEDGER = "bronze.source_file"
@@ -91,6 +91,8 @@ class Copied:
         """Commit its rows, or those of the cluster, so many days earlier; file by file, some rows at a time."""
         writer = self._many.writer(self._name)
         wanted = pl.lit(True) if cluster is None else pl.col("cluster") == cluster
+        if self._name == VALIDATION_TABLE:
+            wanted &= pl.col("day").is_not_null()  # the results of tables without days are those of the last night
 
         def batches(file: TableFile) -> Iterator[pa.RecordBatch]:
             rows = scan_files(writer.schema, [file]).filter(wanted)

@@ -7,7 +7,7 @@ from contextlib import suppress
 
 from mqreplay.lake.contract import Contract
 from mqreplay.lake.data_checksums import check_files
-from mqreplay.lake.delta_table import UnreadableLog
+from mqreplay.lake.delta_table import UnreadableLog, close_table
 from mqreplay.lake.files import for_each, joined
 from mqreplay.lake.table_files import Snapshot, read_snapshot, snapshot
 from mqreplay.lake.table_log import all_commits, last_version, remove_checkpoints
@@ -82,6 +82,7 @@ class CheckedTables:
             if snapshot(place).digest == found.digest:
                 return
         remove_checkpoints(place)
+        close_table(place)
 
     def note_versions(self, names: Iterable[str] = ()) -> None:
         """Note the versions of the tables that this run has changed, and those of ``names``."""

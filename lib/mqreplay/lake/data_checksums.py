@@ -9,8 +9,10 @@ from __future__ import annotations
 import os
 import re
 import zlib
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import nullcontext
+from contextlib import contextmanager
+from typing import TypeAlias
 
 import polars as pl
 
@@ -20,10 +22,11 @@ from mqreplay.machine.local_files import permitted
 
 IN_NAME = re.compile(r"-([0-9a-f]{8})\.zstd\.parquet$")
 READ_BLOCK = 1 << 20
-WRONG = "has a wrong checksum"
 THREADS = 4  # reading and checksums release the GIL
 
-_checked: dict[str, tuple[int, int, int]] = {}  # files of this process, as they were when they were read
+State: TypeAlias = tuple[int, int, int]  # size in bytes, time of change, inode
+
+_checked: dict[str, State] = {}  # files of this process, as they were when they were read
 
 
 def checksum_of(path: str | os.PathLike[str]) -> str:
@@ -44,31 +47,44 @@ def check_files(location: str, listed: pl.DataFrame, *, checksums: bool = True) 
     """
     if is_remote(location):
         return
-    files = listed.select("path", "size_bytes").rows()
-    # One is checked before threads have started.
-    starts = ThreadPoolExecutor(THREADS) if len(files) > 1 else nullcontext()
-    with permitted(location), starts as pool:
-        run = map if pool is None else pool.map
-        troubles = run(lambda file: _trouble(location, file[0], file[1], checksums), files)
-        if reason := next(filter(None, troubles), None):
-            raise damaged_table(location, reason, is_seen=not reason.endswith(WRONG))
+    with permitted(location):
+        unread: list[tuple[str, State]] = []
+        for path, size in listed.select("path", "size_bytes").iter_rows():
+            state = _state(location, path, size)
+            if checksums and _checked.get(joined(location, path)) != state:
+                unread.append((path, state))
+        if len(unread) == 1:  # is checked before threads have started
+            _read(location, *unread[0])
+        elif unread:
+            with ThreadPoolExecutor(THREADS) as pool:
+                list(pool.map(lambda file: _read(location, *file), unread))
 
 
-def _trouble(location: str, path: str, size: int, checksums: bool) -> str | None:
+def _state(location: str, path: str, size: int) -> State:
+    """Return the state of a file. Raises DamagedTable if it is missing or has another size."""
+    with _readable(location, path):
+        now = os.stat(joined(location, path))
+    if now.st_size != size:
+        raise damaged_table(location, f"its file {path} has {now.st_size:,} bytes, not {size:,}")
+    return now.st_size, now.st_mtime_ns, now.st_ino
+
+
+def _read(location: str, path: str, state: State) -> None:
+    """Read a file, and note its state. Raises DamagedTable if its checksum is wrong."""
     full, checksum = joined(location, path), IN_NAME.search(path)
+    with _readable(location, path):
+        if checksum is None:
+            open(full, "rb").close()  # may it be read?
+        elif checksum_of(full) != checksum[1]:
+            raise damaged_table(location, f"its file {path} has a wrong checksum", is_seen=False)
+    _checked[full] = state
+
+
+@contextmanager
+def _readable(location: str, path: str) -> Iterator[None]:
     try:
-        now = os.stat(full)
-        state = (now.st_size, now.st_mtime_ns, now.st_ino)
-        if now.st_size != size:
-            return f"its file {path} has {now.st_size:,} bytes, not {size:,}"
-        if checksums and _checked.get(full) != state:
-            if checksum is None:
-                open(full, "rb").close()  # may it be read?
-            elif checksum_of(full) != checksum[1]:
-                return f"its file {path} {WRONG}"
-            _checked[full] = state
+        yield
     except PermissionError:
         raise
     except OSError as error:
-        return f"its file {path} cannot be read ({error.strerror})"
-    return None
+        raise damaged_table(location, f"its file {path} cannot be read ({error.strerror})") from None

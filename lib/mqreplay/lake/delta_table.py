@@ -7,7 +7,7 @@ import os
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 import polars as pl
 from deltalake import CommitProperties, DeltaTable, Field, Schema
@@ -20,8 +20,8 @@ from mqreplay.lake.files import is_remote, store_error
 from mqreplay.lake.lease import require_lease
 from mqreplay.lake.local_folder import check_table_folder
 from mqreplay.lake.storage import storage_options
-from mqreplay.lake.store_protocol import first_line
-from mqreplay.lake.table_log import log_changed, require_readable_log
+from mqreplay.lake.store_protocol import FileInfo, first_line
+from mqreplay.lake.table_log import commit_file, log_changed, require_readable_log
 from mqreplay.lake.table_writer import WrittenFile
 from mqreplay.words.errors import ContractError
 
@@ -62,8 +62,35 @@ class CommitConflict(Exception):
 
 def open_table(location: str, version: int | None = None) -> DeltaTable:
     """Open the table, at its last version by default. Raises InputError and the errors of stores."""
+    uri, options = _uri(location), _options(location)
     with table_errors(location):
-        return DeltaTable(_uri(location), version=version, storage_options=_options(location))
+        kept = None if version is not None else _kept.pop(location, None)
+        if kept is not None and kept[1:] == (commit_file(location, kept.table.version()), options):
+            kept.table.update_incremental()
+            return kept.table
+        return DeltaTable(uri, version=version, storage_options=options)
+
+
+def keep_open(location: str, table: DeltaTable) -> None:
+    """Give back a table that is no longer used: `open_table` then reads only the commits since its version."""
+    if commit := commit_file(location, table.version()):
+        _kept[location] = KeptTable(table, commit, _options(location))
+
+
+def close_table(location: str) -> None:
+    """Let the next `open_table` read the whole log."""
+    _kept.pop(location, None)
+
+
+class KeptTable(NamedTuple):
+    """An open table, and what it was opened with: another table may be in its place later."""
+
+    table: DeltaTable
+    commit: FileInfo
+    options: dict[str, str] | None
+
+
+_kept: dict[str, KeptTable] = {}
 
 
 def create_table(location: str, contract: Contract) -> DeltaTable:

@@ -9,12 +9,14 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import polars as pl
 
-from mqreplay.lake.files import joined, read_json, write_json
+from mqreplay.lake.files import files_of, joined, read_json, write_json
 from mqreplay.lake.row_filter import RowFilter
+from mqreplay.lake.store_protocol import FileInfo
 from mqreplay.lake.warehouse import Warehouse
 
 CACHE_FILE = ".mqreplay.remembered"
@@ -78,12 +80,17 @@ def write_kept(path: str, state: str, value: Any) -> None:
 
 
 def read_kept(path: str, state: str) -> Any:
-    """Return the stored value if no table has changed since; also None for a foreign file."""
+    """Return the stored value if no table has changed since; else None, also for a foreign file. Do not change it."""
     try:
-        found = read_json(path)
+        found = _read_once(path, files_of(path).info(path))
         return found["kept"] if found["state"] == state else None
     except (OSError, ValueError, KeyError, TypeError):
         return None
+
+
+@lru_cache(maxsize=1)  # a night asks for many results of one file, which grows with clusters and nights
+def _read_once(path: str, _written: FileInfo | None) -> dict[str, Any]:
+    return read_json(path)
 
 
 def last_kept(path: str) -> Any:

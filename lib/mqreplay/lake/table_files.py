@@ -20,7 +20,7 @@ from deltalake import DeltaTable
 from mqreplay.lake.buckets import COLUMN as BUCKET
 from mqreplay.lake.buckets import Key, buckets, columns_of
 from mqreplay.lake.data_checksums import check_files
-from mqreplay.lake.delta_table import open_table
+from mqreplay.lake.delta_table import keep_open, open_table
 from mqreplay.lake.files import files_of, is_remote, joined
 from mqreplay.lake.ipc_blobs import filtered
 from mqreplay.lake.row_filter import RowFilter
@@ -147,7 +147,11 @@ def read_snapshot(location: str, version: int | None = None) -> Snapshot:
         _bound(listed, day, "min").cast(pl.Date).alias("first_day"),
         _bound(listed, day, "max").cast(pl.Date).alias("last_day"),
     ).sort("path")
-    return Snapshot(table.version(), files, tuple(json.loads(table.schema().to_json())["fields"]), partitioned_by)
+    fields = tuple(json.loads(table.schema().to_json())["fields"])
+    read = Snapshot(table.version(), files, fields, partitioned_by)
+    if version is None:
+        keep_open(location, table)
+    return read
 
 
 def _bound(listed: pl.DataFrame, day: pl.Expr, of: str) -> pl.Expr:

@@ -53,7 +53,7 @@ def _last_commit(location: str) -> FileInfo | None:
     last = _latest.pop(location, None)
     found = None if last is None else files.info(joined(log, last))
     while found is not None:
-        later = files.info(joined(log, f"{int(found.name.partition('.')[0]) + 1:020d}.json"))
+        later = commit_file(location, int(found.name.partition(".")[0]) + 1)
         if later is None:
             break
         found = later
@@ -63,6 +63,11 @@ def _last_commit(location: str) -> FileInfo | None:
     if found is not None:
         _latest[location] = found.name
     return found
+
+
+def commit_file(location: str, version: int) -> FileInfo | None:
+    """Return the log file of the commit of a version; None if it is not there."""
+    return files_of(location).info(joined(location, LOG, f"{version:020d}.json"))
 
 
 def log_changed(location: str) -> None:

@@ -24,6 +24,7 @@ from mqreplay.lake.delta_table import (
     allow_nulls,
     commit_files,
     create_table,
+    keep_open,
     open_table,
     restore_table,
     set_properties,
@@ -212,6 +213,7 @@ class Warehouse(CheckedTables):
                 added, gone = changes()
                 if added or len(gone):
                     commit_files(place, table, added, gone)
+                keep_open(place, table)
                 self._changed.add(name)
                 return
             except CommitConflict:
