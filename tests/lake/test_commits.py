@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -13,7 +14,7 @@ from deltalake import DeltaTable
 
 from everything_table import TABLE, ids, ids_of_spark, log_of, table_of
 from mqreplay.lake import warehouse as module
-from mqreplay.lake.delta_table import CommitConflict
+from mqreplay.lake.delta_table import CommitConflict, keep_open, open_table
 from mqreplay.lake.journal import Journal
 from mqreplay.lake.row_filter import RowFilter
 from mqreplay.lake.table_log import log_changed, remove_torn_log_files
@@ -156,3 +157,23 @@ def test_a_log_that_is_broken_is_not_read_as_empty(warehouse, rows) -> None:
         version.write_text("{")
     with pytest.raises(Exception, match=r"(?i)json|delta|parse"):
         warehouse.read(TABLE)
+
+
+def test_a_table_that_is_kept_open_has_the_commits_of_other_programs(warehouse, rows) -> None:
+    warehouse.replace_rows(TABLE, rows({"id": 1}, {"id": 2}), None)
+    assert ids(warehouse) == [1, 2]
+    DeltaTable(warehouse.location(TABLE)).delete("id = 1")
+    assert ids(warehouse) == [2]
+    warehouse.replace_rows(TABLE, rows({"id": 3}), None)
+    assert ids(warehouse) == [2, 3]
+
+
+def test_a_table_that_is_kept_open_is_not_taken_for_another_one_in_its_place(warehouse, rows) -> None:
+    other = Warehouse(f"{warehouse.root}-other", warehouse.contracts)
+    for each, number in ((warehouse, 1), (other, 7), (other, 8)):
+        each.replace_rows(TABLE, rows({"id": number}), None)
+    place = warehouse.location(TABLE)
+    keep_open(place, open_table(place))
+    shutil.rmtree(place)
+    shutil.copytree(other.location(TABLE), place)
+    assert sorted(open_table(place).to_pyarrow_table()["id"].to_pylist()) == [7, 8]
