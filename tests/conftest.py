@@ -5,6 +5,7 @@ Pure tests use none of them, so they never import pyspark.
 
 from __future__ import annotations
 
+import gc
 import os
 import pickle
 from collections.abc import Iterator
@@ -44,6 +45,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default=None,
         help="folder of *.jsonl and *.jsonl.gz vector files to check (default: tests/vectors/data)",
     )
+
+
+def pytest_collection() -> None:
+    """Collect no garbage while modules are imported: it takes as long as the imports, and they all stay."""
+    gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    """Collect what tests leave, and pass over what was imported."""
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_collectstart(collector: pytest.Collector) -> None:

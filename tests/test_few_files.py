@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cache
 
 from mqreplay.night import nightly
 from mqreplay.night.nightly import COMMANDS
@@ -34,8 +35,11 @@ class Module:
     imported: dict[str, tuple[str, str]] = field(default_factory=dict)  # module and name there
 
 
-def read_module(text: str) -> Module:
-    module, tree = Module(), ast.parse(text)
+@cache
+def read_module(name: str) -> Module:
+    """Return a module of lib/; an empty one for another name."""
+    path = LIB.joinpath(*name.split(".")).with_suffix(".py")
+    module, tree = Module(), ast.parse(path.read_text(encoding="utf-8") if path.exists() else "")
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom):
             module.imported |= {each.asname or each.name: (str(node.module), each.name) for each in node.names}
@@ -49,31 +53,25 @@ def read_module(text: str) -> Module:
     return module
 
 
-MODULES = {
-    ".".join(path.relative_to(LIB).with_suffix("").parts): read_module(path.read_text(encoding="utf-8"))
-    for path in sorted(LIB.rglob("*.py"))
-}
-
-
 def home(module: str, name: str) -> tuple[str, str]:
     """Return where a name that a module uses is defined."""
-    return MODULES[module].imported.get(name, (module, name)) if module in MODULES else (module, name)
+    return read_module(module).imported.get(name, (module, name))
 
 
 def method(module: str, of_class: str, name: str) -> tuple[str, str] | None:
     """Return where a class, or one that it is based on, defines a method."""
-    if module not in MODULES or of_class not in MODULES[module].bases:
+    if of_class not in read_module(module).bases:
         return None
-    if f"{of_class}.{name}" in MODULES[module].functions:
+    if f"{of_class}.{name}" in read_module(module).functions:
         return module, f"{of_class}.{name}"
-    inherited = (method(*home(module, base), name) for base in MODULES[module].bases[of_class])
+    inherited = (method(*home(module, base), name) for base in read_module(module).bases[of_class])
     return next((each for each in inherited if each is not None), None)
 
 
 def own_objects(module: str, of_class: str) -> Iterator[tuple[str, tuple[str, str]]]:
     """Yield the attributes of an object to which its __init__ assigns a new object of a class."""
     place = method(module, of_class, "__init__")
-    for node in ast.walk(MODULES[place[0]].functions[place[1]]) if place is not None else ():
+    for node in ast.walk(read_module(place[0]).functions[place[1]]) if place is not None else ():
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and isinstance(node.value.func, ast.Name):
             yield ast.unparse(node.targets[0]), home(place[0], node.value.func.id)
 
@@ -82,7 +80,7 @@ def called(function: Function) -> Iterator[Function]:
     """Yield the functions and methods that a function names."""
     module, name, owner = function
     objects = {"self": owner, **dict(own_objects(*owner))} if owner is not None else {}
-    for node in ast.walk(MODULES[module].functions[name]):
+    for node in ast.walk(read_module(module).functions[name]):
         if isinstance(node, ast.Name):
             yield *home(module, node.id), None
         if isinstance(node, ast.Attribute) and (of := objects.get(ast.unparse(node.value))) is not None:
@@ -97,8 +95,8 @@ def entered(module: str, of_class: str, name: str, room: str) -> set[Function]:
     seen = set[Function]()
     while waiting:
         function = waiting.pop()
-        is_known = function[0] in MODULES and function[1] in MODULES[function[0]].functions
-        if function not in seen and is_known and function[0].startswith(room):
+        is_known = function[0].startswith(room) and function[1] in read_module(function[0]).functions
+        if function not in seen and is_known:
             seen.add(function)
             waiting += called(function)
     return seen
@@ -124,7 +122,9 @@ def test_the_order_of_the_night() -> None:
     modules = {nightly.__name__, module}
     for function in (entered(module, "NightlyRun", step.__name__, module) for step in steps):
         modules |= {
-            home(module, worker)[0] for _, name, _ in function for worker in workers(MODULES[module].functions[name])
+            home(module, worker)[0]
+            for _, name, _ in function
+            for worker in workers(read_module(module).functions[name])
         }
     assert {each.removeprefix("mqreplay.") for each in modules} == {
         *("night.nightly", "night.nightly_run", "ingest.run", "night.replay_day", "night.validation"),
