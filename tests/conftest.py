@@ -58,6 +58,11 @@ def pytest_collection_finish() -> None:
     gc.enable()
 
 
+def pytest_unconfigure() -> None:
+    """Let the interpreter end as ever: libraries print what it does not collect."""
+    gc.unfreeze()
+
+
 def pytest_collectstart(collector: pytest.Collector) -> None:
     """Give the properties of laws all their examples, and those of tables, whose examples are slow, fewer."""
     if isinstance(collector, pytest.Module) and not collector.config.getoption("--hypothesis-profile"):
@@ -92,14 +97,14 @@ def _room(item: pytest.Item | pytest.Module) -> str:
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
-    """The one session of a process. Few partitions: tests have few rows, and each partition of a shuffle is a task."""
+    """The one session of a process, for few rows: Java compiles little, and a shuffle has few tasks."""
     from mqreplay.lake.session import build_session
     from mqreplay.settings import load_settings
 
     # Its Python workers find what tests hand to them.
     paths = [str(Path(__file__).resolve().parents[1] / "lib"), str(Path(__file__).resolve().parent)]
     os.environ["PYTHONPATH"] = os.pathsep.join([*paths, *filter(None, [os.environ.get("PYTHONPATH")])])
-    session = build_session("mqreplay-tests", load_settings().spark)
+    session = build_session("mqreplay-tests", load_settings().spark, small=True)
     session.conf.set("spark.sql.shuffle.partitions", "2")
     yield session
     session.stop()
