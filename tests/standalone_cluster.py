@@ -12,9 +12,11 @@ from pathlib import Path
 
 from cluster.processes import free_port
 
+QUICK_JAVA = "-XX:TieredStopAtLevel=1"
+
 
 def environment() -> dict[str, str]:
-    """What Spark's own scripts are to be run with."""
+    """What Spark's own scripts are to be run with. Java's second compiler would not pay off in a minute."""
     import pyspark
 
     return {
@@ -23,6 +25,9 @@ def environment() -> dict[str, str]:
         "PYSPARK_PYTHON": sys.executable,
         "SPARK_LOCAL_IP": "127.0.0.1",
         "PYTHONPATH": "",
+        "SPARK_SUBMIT_OPTS": QUICK_JAVA,
+        "SPARK_DAEMON_JAVA_OPTS": QUICK_JAVA,
+        "SPARK_LAUNCHER_OPTS": QUICK_JAVA,
     }
 
 

@@ -28,7 +28,7 @@ def main(master: str, root: str) -> None:
     if master.startswith("sc://"):
         session, step = connected_session(master), COUNT_PASS
     else:
-        session, step = build_session("killed", SparkSettings(master, extra=extra())), ONCE_KILLED
+        session, step = build_session("killed", SparkSettings(master, extra=extra()), small=True), ONCE_KILLED
         fit_plans(session, small=False)
         assert session.conf.get("spark.sql.adaptive.enabled") == "true"
     runner = SparkPassRunner(SparkTables(session, Warehouse(root)), CLUSTER, DAY, DAYS)
