@@ -16,6 +16,8 @@ RULES := $(PURE) tests/oracles tests/evidence tests/decisions tests/findings
 # Percent of the lines and branches of core and decode.
 COVERAGE := 95
 COVERED := --cov=mqreplay.core --cov=mqreplay.decode --cov-branch --cov-report=term:skip-covered --cov-fail-under=$(COVERAGE)
+# A run of its own: a run with coverage takes half as long again, also for tests that coverage does not watch.
+COVERAGE_RUN = $(BIN)/python -m pytest -q -m "not long and not alone" -n 2 $(COVERED) $(PURE)
 
 # The first Python of the right version that has venv, and Java's major version: looked for once, when first needed.
 USABLE := import sys, venv, ensurepip; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 14))
@@ -124,10 +126,11 @@ lint: setup-dev ## Style, types, and the arrows of the design
 
 test: machine setup-dev browser compiler prometheus lint ## All tests that CI runs, and how much of core and decode the pure ones cover
 	@$(BIN)/python -m pytest -q -m alone $$(grep -rl --include='test_*.py' mark.alone tests)
-	@$(BIN)/python -m pytest -m "not long and not alone" -n 3 --dist loadfile --no-loadscope-reorder $(COVERED)
+	@$(COVERAGE_RUN)
+	@$(BIN)/python -m pytest -m "not long and not alone" -n 3 --dist loadfile --no-loadscope-reorder $(PURE:%=--ignore=%)
 
 coverage: setup-dev ## The pure tests, and how much of core and decode they cover, with a floor
-	@$(BIN)/python -m pytest -q -m "not long and not alone" -n 2 $(COVERED) $(PURE)
+	@$(COVERAGE_RUN)
 
 test-rules: setup-dev ## The tests of rules: no Spark, a minute
 	@$(BIN)/python -m pytest -q -m "not long and not spark and not alone" -n 2 $(RULES)

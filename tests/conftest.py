@@ -73,8 +73,7 @@ def pytest_collectstart(collector: pytest.Collector) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark what asks for the session, so that `-m "not spark"` runs the rest; put what takes longest first.
 
-    Coverage watches the pure tests: others would take twice the time, and cover more than they check. Of a test with
-    the mark first_case the other cases are long.
+    Of a test with the mark first_case the other cases are long.
     """
     begun = set()
     for item in items:
@@ -85,8 +84,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             begun.add(test)
         if "spark" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.spark)
-        if _room(item) not in PURE:
-            item.add_marker(pytest.mark.no_cover)
     items.sort(key=lambda item: _room(item) not in SLOW)
 
 
