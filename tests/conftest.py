@@ -8,7 +8,7 @@ from __future__ import annotations
 import gc
 import os
 import pickle
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -47,15 +47,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
-def pytest_collection() -> None:
-    """Collect no garbage while modules are imported: it takes as long as the imports, and they all stay."""
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Collect no garbage while modules are imported, nor look for it among them: they all stay."""
     gc.disable()
-
-
-def pytest_collection_finish() -> None:
-    """Collect what tests leave, and pass over what was imported."""
-    gc.freeze()
-    gc.enable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def pytest_unconfigure() -> None:
