@@ -53,9 +53,10 @@ def check_files(location: str, listed: pl.DataFrame, *, checksums: bool = True) 
             state = _state(location, path, size)
             if checksums and _checked.get(joined(location, path)) != state:
                 unread.append((path, state))
-        if len(unread) == 1:  # is checked before threads have started
-            _read(location, *unread[0])
-        elif unread:
+        if sum(state[0] for _, state in unread) < READ_BLOCK:  # read before threads have started
+            for file in unread:
+                _read(location, *file)
+        else:
             with ThreadPoolExecutor(THREADS) as pool:
                 list(pool.map(lambda file: _read(location, *file), unread))
 

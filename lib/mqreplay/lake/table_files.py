@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import hashlib
 import json
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -88,18 +89,37 @@ class Snapshot:
         return hashlib.sha256(f"{columns}\n{listed.write_csv()}".encode()).hexdigest()[:32]
 
     @cached_property
-    def spans(self) -> pl.DataFrame:
-        """Return the cluster and the days of files, each once."""
-        return self.files.select("cluster", *DAY_BOUNDS).unique()
+    def of_clusters(self) -> dict[str, FilesOfCluster]:
+        """Return the files of each cluster."""
+        parts = self.files.partition_by("cluster", maintain_order=True, as_dict=True)
+        return {str(cluster): FilesOfCluster(files) for (cluster,), files in parts.items()}
 
     def of(self, rows: RowFilter | None) -> pl.DataFrame:
         """Return the files that may hold these rows; all files for None."""
         if rows is None:
             return self.files
-        held = self.spans.filter([rows.may_have(*span) for span in self.spans.iter_rows()])
-        if len(held) == len(self.spans):
-            return self.files
-        return self.files.join(held, on=held.columns, how="semi", nulls_equal=True, maintain_order="left")
+        mine = self.of_clusters.get(rows.cluster)
+        return self.files.clear() if mine is None else mine.of(rows)
+
+
+@dataclass(frozen=True)
+class FilesOfCluster:
+    """The files of one cluster, as in Snapshot.files."""
+
+    files: pl.DataFrame
+
+    @cached_property
+    def by_days(self) -> dict[tuple[dt.date | None, dt.date | None], list[int]]:
+        """Return the numbers of the files by their first and last day."""
+        numbers = defaultdict(list)
+        for number, days in enumerate(self.files.select(DAY_BOUNDS).iter_rows()):
+            numbers[days].append(number)
+        return dict(numbers)
+
+    def of(self, rows: RowFilter) -> pl.DataFrame:
+        """Return the files that may hold these rows of the cluster."""
+        held = [n for days, numbers in self.by_days.items() if rows.may_have(rows.cluster, *days) for n in numbers]
+        return self.files if len(held) == len(self.files) else self.files[sorted(held)]
 
 
 DAY_BOUNDS = ("first_day", "last_day")

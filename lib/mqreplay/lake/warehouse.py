@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -129,10 +130,13 @@ class Warehouse(CheckedTables):
             return {}
         listed = self.snapshot(name).of(RowFilter(cluster))
         is_of_one = (pl.col("first_day") == pl.col("last_day")).fill_null(False)
-        known = listed.filter(is_of_one).select(day="first_day", rows="num_records")  # no file is read
-        others = scan_files(self.contracts[name].arrow_schema, files_in(self.location(name), listed.filter(~is_of_one)))
-        counted = others.group_by("day").agg(rows=pl.len().cast(pl.Int64)).collect()
-        return dict(pl.concat([known, counted]).group_by("day").agg(pl.sum("rows")).sort("day").rows())
+        counts = Counter[dt.date]()
+        for day, rows in listed.filter(is_of_one).select("first_day", "num_records").iter_rows():
+            counts[day] += rows  # no file is read
+        if len(others := listed.filter(~is_of_one)):
+            read = scan_files(self.contracts[name].arrow_schema, files_in(self.location(name), others))
+            counts.update(dict(read.group_by("day").len().collect().iter_rows()))
+        return dict(counts)
 
     def spark_table(self, session: SparkSession, name: str) -> DataFrame:
         """Return the table as a DataFrame; without rows if it does not exist."""
