@@ -99,6 +99,14 @@ def test_lines_that_were_copies_of_what_goes_come_back():
     assert work.gone == {"pull_log": {A[:32], B[:32]}}
 
 
+def test_lines_that_were_copies_come_back_from_a_file_that_is_renamed_meanwhile():
+    before = [known("pull_log.1.jsonl", A), known("pull_log.2.jsonl", B, duplicates=3)]
+    found = [(file("pull_log.1.jsonl"), C), (file("pull_log.3.jsonl"), B)]
+    work = made(found, before, is_there=lambda file: file.path != "pull_log.2.jsonl")
+    assert paths(work.new) == ["pull_log.1.jsonl", "pull_log.3.jsonl"]
+    assert (work.gone, work.renamed) == ({"pull_log": {A[:32], B[:32]}}, [])
+
+
 def test_a_file_without_a_digest_is_entered_again_when_it_grows():
     """As one that is large and not read."""
     before = [known("core", "", "not_read")]

@@ -129,7 +129,7 @@ def _columns(line: bytes) -> Row:
     row: Row = json.loads(line)
     header = row.pop("header", None)
     if header:
-        row["unregistered_consumer_group"] = header["consumerGroup"]
+        row |= {"unregistered_consumer_group": header["consumerGroup"], "source": "heartbeat"}
     return row | {"day": day_of(row.get("request_ts", row.get("ts")))}
 
 

@@ -140,7 +140,7 @@ def plan(
     requested: Iterable[str],
     *,
     forget: bool = True,
-    is_there: Callable[[KnownFile], bool] = lambda known: True,
+    is_there: Callable[[RecordedFile], bool] = lambda known: True,
     closed: Iterable[str] = (),
 ) -> Plan:
     """Return the plan that makes the tables equal to ``found``.
@@ -172,7 +172,7 @@ def plan(
             made.gone[lost.kind].add(lost.digest)
         elif lost.kind in SNAPSHOT_FILES:
             made.gone_snapshots.append(lost)
-    _bring_back(made, holders, in_tables, lambda k: k.place in readable or is_there(k))
+    _bring_back(made, holders, in_tables, lambda new: new.place in readable or is_there(new.file))
     made.new.sort(key=lambda n: n.place)
     made.gone_snapshots.sort(key=lambda k: k.place)
     return made
@@ -230,14 +230,14 @@ def _bring_back(
     made: Plan,
     holders: Mapping[Content, dict[Place, NewFile]],
     in_tables: Mapping[Content, KnownFile],
-    is_there: Callable[[KnownFile], bool],
+    is_there: Callable[[NewFile], bool],
 ) -> None:
     """Plan to read again the files whose lines were dropped as duplicates of rows that are removed now."""
     for content, known in in_tables.items():
         if known.kind not in made.gone or not known.rows_duplicate or content not in holders:
             continue
         first = holders[content][min(holders[content])]
-        if is_there(known):
+        if is_there(first):
             made.new.append(first)
             made.gone[known.kind].add(known.digest)
             made.renamed = [(new, old) for new, old in made.renamed if new.place != first.place]

@@ -16,7 +16,7 @@ import polars as pl
 from mqreplay.decode.recording.files import RECORD_TABLES, SNAPSHOT_FILES
 from mqreplay.ingest.manifest import IN_TABLES, LEDGER, KnownFile, NewFile, known_file, plan
 from mqreplay.ingest.recorded_files import BATCH, FILE_SCHEMA, RecordedFiles, by_path, in_ranges, is_of, is_unread
-from mqreplay.ingest.recording import UNREAD_KINDS
+from mqreplay.ingest.recording import UNREAD_KINDS, RecordedFile
 
 MOVED_SHARE = 0.5  # share of a recording's files that are unchanged in another folder: then the recording was moved
 FILE_KEY = ["recording", "path"]
@@ -64,7 +64,7 @@ def plan_files(
     requested: Collection[str],
     *,
     forget: bool = True,
-    is_there: Callable[[KnownFile], bool] = lambda known: True,
+    is_there: Callable[[RecordedFile], bool] = lambda known: True,
 ) -> Work:
     """Return the plan that makes the tables equal to ``found``; see `plan`. ``known`` has the columns LEDGER."""
     made = Work(seen=len(found))

@@ -130,7 +130,7 @@ class _Ingest:
             pl.concat([known, self._copies(known)]),
             self.folders,
             forget=self.settings.forget_missing_files,
-            is_there=lambda k: is_file(k.file.full_path),
+            is_there=lambda file: is_file(file.full_path),
         )
         return known, moved, work
 
