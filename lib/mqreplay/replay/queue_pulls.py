@@ -39,7 +39,7 @@ from mqreplay.findings.pulls import exceptional_pulls_of_shard
 from mqreplay.replay.context import Frames
 from mqreplay.replay.day import DayRows
 from mqreplay.replay.queue_results import QueueInput, RouteResult
-from mqreplay.replay.task_results import JudgedRows, add_judged, merged
+from mqreplay.replay.task_results import JudgedRows, add_judged, compacted, merged
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ def judged_pulls(asked: AskedPulls, answers: Sequence[pl.DataFrame], shared: Que
     return RouteResult(
         judged=merged(judged),
         disk_runs=asked.batches.disk_runs,
-        exceptional_pulls=exceptional_pulls_of_shard(reads, context.settings.findings.same_cause_gap_s),
+        exceptional_pulls=compacted(exceptional_pulls_of_shard(reads, context.settings.findings.same_cause_gap_s)),
         failovers=failovers_of_shard(known),
         returns=returns_of_shard(known),
     )
