@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
+import hashlib
+from itertools import count
+
 import pytest
 from deltalake import DeltaTable
 
@@ -17,6 +21,8 @@ from mqreplay.settings import load_settings
 from mqreplay.words.errors import ConservationError
 from tests_shared import run
 
+# Of so few lines, half may be refused.
+SETTINGS = dataclasses.replace(load_settings(), ingest=dataclasses.replace(load_settings().ingest, refused_share=1.0))
 SECRET = "card 4111-1111"
 PULL = (
     '{"request_ts":1795229406000,"client_id":"c","consumer_group":"g","topic":"t","queue_id":%d,'
@@ -56,3 +62,35 @@ def test_the_ledger_adds_up_and_no_content_is_said(tmp_path):
     assert sum(row["rows_duplicate"] for row in files.values()) == 1
     assert [SECRET.encode() in row["content"] for row in rows("bronze/quarantine")] == [True]
     assert SECRET not in "\n".join(said)
+
+
+def test_refused_lines_of_a_file_stay_if_another_file_takes_a_line_over(tmp_path):
+    recording, warehouse = tmp_path / "recording", tmp_path / "warehouse"
+    recording.mkdir()
+
+    def ingest(name: str, text: str) -> None:
+        (recording / name).write_text(text)
+        run("ingest", str(warehouse), SETTINGS, lambda text: None, recordings=[str(recording)], cluster="c")
+
+    first = PULL % 0 + "{\n"
+    digest = hashlib.sha256(first.encode()).hexdigest()
+    others = (PULL % 0 + PULL % number for number in count(1))
+    ingest("pull_log.1.jsonl", first)
+    # Of files with the same line, that with the least digest has the row.
+    ingest("pull_log.2.jsonl", next(text for text in others if hashlib.sha256(text.encode()).hexdigest() < digest))
+    rows = Warehouse(str(warehouse)).read("bronze.source_file").sort("path").collect()
+    assert rows["rows_duplicate"].to_list() == [1, 0]
+    refused = Warehouse(str(warehouse)).read("bronze.quarantine").collect()
+    assert refused["path"].to_list() == ["pull_log.1.jsonl"]
+
+
+def test_a_run_of_one_recording_reads_no_snapshot_again_that_another_one_has_too(tmp_path):
+    recordings, warehouse = [tmp_path / "a", tmp_path / "b"], str(tmp_path / "warehouse")
+    for place in recordings:
+        snapshot = place / "snapshots" / "broker-a-0" / "1795229406000" / "consumerOffset.json"
+        snapshot.parent.mkdir(parents=True)
+        snapshot.write_text('{"offsetTable":{"t@g":{0:5}}}')
+    for named in (recordings, recordings[1:]):
+        run("ingest", warehouse, SETTINGS, lambda text: None, recordings=[*map(str, named)], cluster="c")
+        assert len(Warehouse(warehouse).read("silver.snapshot").collect()) == 1
+        assert len(Warehouse(warehouse).read("silver.offset_change").collect()) == 1

@@ -68,10 +68,14 @@ class QuarantineEntry:
 
 @dataclass
 class Ledger:
-    """The files and refused rows of a run, by place."""
+    """The files and refused rows of a run, by place.
+
+    ``carried``: the places of files that are entered but not read, before and now: their refused rows stay.
+    """
 
     files: dict[tuple[str, str], FileEntry] = field(default_factory=dict)
     refused: list[QuarantineEntry] = field(default_factory=list)
+    carried: dict[Place, Place] = field(default_factory=dict)
 
     def enter(self, new: NewFile) -> FileEntry:
         """Return the entry of a file; make it if it is new."""
@@ -84,6 +88,7 @@ class Ledger:
         entry.rows_in, entry.rows_out, entry.rows_quarantined = known.rows_in, known.rows_out, known.rows_quarantined
         entry.first_ts, entry.last_ts = known.first_ts, known.last_ts
         entry.rows_expired = known.rows_expired
+        self.carried[known.place] = new.place
         return entry
 
     def enter_duplicate(self, new: NewFile) -> None:
@@ -194,8 +199,8 @@ class Ledgers:
             firsts.append(self._began[recording])
         return min(firsts, default=None)
 
-    def write(self, ledger: Ledger, gone: Iterable[Place] = (), renamed: Mapping[Place, Place] | None = None) -> None:
-        """Write the entries; remove those of ``gone`` places; move the quarantine rows of ``renamed`` files.
+    def write(self, ledger: Ledger, gone: Iterable[Place] = ()) -> None:
+        """Write the entries, and remove those of ``gone`` places.
 
         Raises ConservationError if rows of a file were lost.
         """
@@ -205,22 +210,21 @@ class Ledgers:
                 self._began[recording] = min(self._began.get(recording, entry.first_ts), entry.first_ts)
             self.rows_out += entry.rows_out
         self.refused += sum(entry.rows_quarantined for entry in ledger.files.values())
-        carried = renamed or {}
-        places = {*ledger.files, *gone, *carried}
+        places = {*ledger.files, *gone, *ledger.carried}
         unknown = self._unknown.issuperset({recording for recording, _ in places})
         replaced = None if unknown else RowFilter(self._cluster, wanted=of_places(places))
         refused = ledger.quarantine_rows(self._cluster)
-        if carried:
-            refused += self._carried(carried)
+        if ledger.carried:
+            refused += self._carried(ledger.carried)
         self._warehouse.replace_rows(QUARANTINE_TABLE, refused, replaced)
         self._warehouse.replace_rows(FILE_TABLE, ledger.file_rows(self._cluster), replaced)
 
-    def _carried(self, renamed: Mapping[Place, Place]) -> list[tuple[object, ...]]:
-        """Return the quarantine rows of renamed files, with their new names."""
-        rows = self._warehouse.read(QUARANTINE_TABLE, RowFilter(self._cluster, wanted=of_places(renamed))).collect()
+    def _carried(self, places: Mapping[Place, Place]) -> list[tuple[object, ...]]:
+        """Return the quarantine rows of files in these places, with the names that they have now."""
+        rows = self._warehouse.read(QUARANTINE_TABLE, RowFilter(self._cluster, wanted=of_places(places))).collect()
         found = rows.to_dicts()
         for row in found:
-            row["recording"], row["path"] = renamed[row["recording"], row["path"]]
+            row["recording"], row["path"] = places[row["recording"], row["path"]]
         return [tuple(row.values()) for row in found]
 
 

@@ -140,9 +140,13 @@ def _is(column: pl.Expr, values: Iterable[str]) -> pl.Expr:
 
 
 def changed_snapshots(found: RecordedFiles, known: pl.DataFrame, requested: Collection[str]) -> pl.DataFrame:
-    """Return path and sha256 of snapshots that are new in the ``requested`` recordings, or no longer there."""
+    """Return path and sha256 of snapshots that are new in the ``requested`` recordings, or no longer there.
+
+    Also of those whose rows are another recording's, which has the same file.
+    """
     now = found.rows.filter(is_of(SNAPSHOT_FILES) & (pl.col("sha256") != "")).select("path", "sha256")
-    before = known.filter(is_of(SNAPSHOT_FILES) & _is(pl.col("recording"), requested)).select("path", "sha256")
+    is_own = _is(pl.col("recording"), requested) & ~_is(pl.col("status"), ["duplicate"])
+    before = known.filter(is_of(SNAPSHOT_FILES) & is_own).select("path", "sha256")
     differing = [
         one.join(other, on=["path", "sha256"], how="anti")
         for pair in in_ranges(by_path(now), by_path(before))

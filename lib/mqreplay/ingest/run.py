@@ -202,12 +202,11 @@ class _Ingest:
                 self.engine.cancel()  # the pool waits for its threads, and they wait for tasks
                 raise
         for new, old in work.renamed:
-            if new.place not in ledger.files:
+            if new.place not in ledger.files and new.place not in run.read_again:
                 ledger.enter_known(new, old)
         gone = {k.place for k in work.gone_places}
         _write_brokers(run, self.files, gone)
-        carried = {old.place: new.place for new, old in work.renamed if new.place not in run.read_again}
-        ledgers.write(ledger, gone, carried)
+        ledgers.write(ledger, gone)
         if expired := self.retention.remove_again():
             first = self.retention.first_days["silver"]
             self.progress(f"{cluster}: {expired:,} rows of days before {first} are not kept (mqreplay maintain)")
