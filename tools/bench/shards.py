@@ -4,6 +4,8 @@ Runs ingest and replay, and prints a line for each pass: how many tasks, the med
 seconds, the ratio of the two, and the task with the maximum. A pass ends no sooner than its longest task: a large ratio
 in a pass that takes long means that cores wait. A pass that runs again (another day, or clocks that were off) has a
 line of its own. With `--rows ROWS`, tasks have about so many rows: a small recording is then dealt like a large one.
+Below it prints what the same tasks would take on simulated workers, each of which has a core of its own and takes the
+next task when it is free: the driver's own CPU seconds, and for each pass the time until its last task ends.
 """
 
 from __future__ import annotations
@@ -13,12 +15,14 @@ import os
 import statistics
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import polars as pl
+from clusters import makespan
 
 from mqreplay.engines.choice import ENGINES, running_engine
 from mqreplay.engines.shards import SHARD_ROWS, Shard, deal, divided
@@ -39,6 +43,7 @@ from mqreplay.settings import load_settings
 os.environ["PYTHONPATH"] = os.pathsep.join([str(Path(__file__).resolve().parent), os.environ.get("PYTHONPATH", "")])
 from timed_tasks import Pass, TimingEngine
 
+WORKERS = (1, 2, 4, 8)
 OF_QUEUES = ("judge_queues", "judge_deliveries")  # passes whose shards are of whole queues
 
 
@@ -52,10 +57,22 @@ def main() -> None:
     survey_pass.deal = partial(deal, most_rows=given.rows)
     queue_pass.divided = partial(divided, most_rows=given.rows)
     with tempfile.TemporaryDirectory() as root:
+        began = time.process_time()
         passes = timed_night(given.recording, root, given.engine)
+        driver = time.process_time() - began  # without tasks, which are other processes
         print(f"{'pass':20}{'tasks':>6}{'median s':>10}{'max s':>9}{'max / median':>14}  task of the maximum")
         for line in passes_table(passes, queues_by_bucket(Warehouse(root))):
             print(line)
+        print("\n".join(workers_table(passes, driver)))
+
+
+def workers_table(passes: list[Pass], driver: float) -> Iterator[str]:
+    """Give a line for each number of simulated workers."""
+    longest = sum(max(one.seconds, default=0) for one in passes)
+    yield f"driver alone {driver:.1f} s, the longest task of each pass {longest:.1f} s"
+    spans = {number: driver + sum(makespan(one.seconds, number) for one in passes if one.seconds) for number in WORKERS}
+    for number, span in spans.items():
+        yield f"{number} workers: {span:.1f} s, {spans[1] / span:.2f} times as fast as one; driver {driver / span:.0%}"
 
 
 def timed_night(recording: Path, root: str, engine: str) -> list[Pass]:

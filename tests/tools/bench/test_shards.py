@@ -28,7 +28,7 @@ def test_each_pass_of_the_sample_has_a_line() -> None:
     words = [sys.executable, ROOT / "tools" / "bench" / "shards.py", "--recording", recording]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    head, *lines = done.stdout.splitlines()
+    head, *lines, driver, one, two, _, _ = done.stdout.splitlines()
     assert " ".join(head.split()) == "pass tasks median s max s max / median task of the maximum"
     passes = {}
     for line in lines:
@@ -44,3 +44,6 @@ def test_each_pass_of_the_sample_has_a_line() -> None:
     assert passes["read_piece"][1].startswith("snapshots of rmq-")
     assert re.fullmatch(r"buckets 0 to 4095, \d+ queues", passes["judge_queues"][1])
     assert passes["judge_groups"][1] == "buckets 0 to 4095"
+    assert driver.startswith("driver alone ")
+    assert ", 1.00 times as fast as one; " in one
+    assert re.match(r"2 workers: [\d.]+ s, 1\.\d\d times as fast as one; driver \d+%", two)
