@@ -129,7 +129,7 @@ class Warehouse(CheckedTables):
         if not self.exists(name):
             return {}
         listed = self.snapshot(name).of(RowFilter(cluster))
-        is_of_one = (pl.col("first_day") == pl.col("last_day")).fill_null(False)
+        is_of_one = (pl.col("first_day") == pl.col("last_day")).fill_null(False) & pl.col("num_records").is_not_null()
         counts = Counter[dt.date]()
         for day, rows in listed.filter(is_of_one).select("first_day", "num_records").iter_rows():
             counts[day] += rows  # no file is read
