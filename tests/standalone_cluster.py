@@ -12,12 +12,12 @@ from pathlib import Path
 
 from cluster.processes import free_port
 
-QUICK_JAVA = "-XX:TieredStopAtLevel=1"
-
 
 def environment() -> dict[str, str]:
     """What Spark's own scripts are to be run with. Java's second compiler would not pay off in a minute."""
     import pyspark
+
+    from mqreplay.lake.session import JAVA_SMALL
 
     return {
         **os.environ,
@@ -25,9 +25,9 @@ def environment() -> dict[str, str]:
         "PYSPARK_PYTHON": sys.executable,
         "SPARK_LOCAL_IP": "127.0.0.1",
         "PYTHONPATH": "",
-        "SPARK_SUBMIT_OPTS": QUICK_JAVA,
-        "SPARK_DAEMON_JAVA_OPTS": QUICK_JAVA,
-        "SPARK_LAUNCHER_OPTS": QUICK_JAVA,
+        "SPARK_SUBMIT_OPTS": JAVA_SMALL,
+        "SPARK_DAEMON_JAVA_OPTS": JAVA_SMALL,
+        "SPARK_LAUNCHER_OPTS": JAVA_SMALL,
     }
 
 
